@@ -1,0 +1,1 @@
+"""Continuous learning on event streams: predict, then update, exactly once."""
