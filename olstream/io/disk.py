@@ -1,0 +1,170 @@
+"""The state directory of one slot: a lock, and immutable checkpoint folders.
+
+    PATH/<group>/<slot>/lock
+    PATH/<group>/<slot>/checkpoint-<seq>-<id>/manifest.json, <learner>.safetensors
+
+A folder appears by rename, whole and durable, or not at all. What a dead process left half
+written is swept at the next start; what is damaged is kept aside under another name.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import logging
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from olstream import __version__
+from olstream.checkpoint import Checkpoint, Damaged, from_folder, to_files
+from olstream.errors import ConfigError, FencedError
+
+log = logging.getLogger(__name__)
+
+PREFIX = "checkpoint-"
+
+
+def slot_directory(root: Path, group: str, slot: int) -> Path:
+    """Where one slot keeps its state; a group name can hold no path."""
+    return root / group.replace("/", "_") / str(slot)
+
+
+class Store:
+    """The checkpoints of one slot."""
+
+    def __init__(self, directory: Path, keep: int = 3) -> None:
+        self.directory = directory
+        self.keep = keep
+        self._lock: int | None = None
+
+    def open(self) -> None:
+        """Make the directory, take its lock until this process ends, prove that it can be written, sweep leftovers."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._lock = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise _unwritable(self.directory, error) from error
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self.close()
+            if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+                raise FencedError(
+                    f"another process holds {self.directory}/lock: stop it, or give this worker another slot"
+                ) from error
+            raise _unwritable(self.directory, error) from error
+        for leftover in self.directory.glob(".writing-*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+    def close(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def save(self, checkpoint: Checkpoint) -> int:
+        """Write it durably, then drop what is older than the `keep` newest. Bytes written. Raises OSError."""
+        files = to_files(checkpoint, __version__, datetime.now(UTC).isoformat(timespec="milliseconds"))
+        token = uuid.uuid4().hex[:8]
+        scratch = self.directory / f".writing-{token}"
+        try:
+            scratch.mkdir(mode=0o700)
+            for name, data in files.items():
+                _write_durably(scratch / name, data)
+            _sync_directory(scratch)
+            os.rename(scratch, self.directory / f"{PREFIX}{checkpoint.position.seq:012d}-{token}")
+        except OSError:
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise
+        _sync_directory(self.directory)
+        self._prune()
+        return sum(map(len, files.values()))
+
+    def load(self) -> Checkpoint | None:
+        """The newest whole checkpoint. Damaged ones are reported and kept aside under another name."""
+        for folder in newest_first(self.directory):
+            try:
+                return from_folder(folder)
+            except Damaged as damage:
+                aside = folder.with_name(f"damaged-{folder.name}")
+                log.error("checkpoint is damaged, kept aside as %s, the next older one is used: %s", aside, damage)
+                os.rename(folder, aside)
+        return None
+
+    def has_damaged(self) -> bool:
+        return any(self.directory.glob("damaged-*"))
+
+    def set_aside(self, label: str) -> None:
+        """Keep all checkpoints, out of the way: a new lineage begins here."""
+        for folder in list(newest_first(self.directory)):
+            os.rename(folder, folder.with_name(f"{label}-{folder.name}"))
+
+    def _prune(self) -> None:
+        for folder in list(newest_first(self.directory))[self.keep :]:
+            doomed = folder.with_name(f".writing-{folder.name}")  # swept at the next start should we die here
+            os.rename(folder, doomed)
+            shutil.rmtree(doomed, ignore_errors=True)
+
+
+def newest_first(directory: Path) -> Iterator[Path]:
+    """The checkpoint folders of a slot, largest seq first; of equal ones the later written."""
+
+    def age(folder: Path) -> tuple[str, int]:
+        return folder.name.removeprefix(PREFIX).split("-")[0], folder.stat().st_mtime_ns
+
+    yield from sorted(directory.glob(f"{PREFIX}*"), key=age, reverse=True)
+
+
+def newest_whole(directory: Path) -> Checkpoint | None:
+    """The newest whole checkpoint, for those who only look: nothing is locked, moved or written."""
+    for folder in newest_first(directory):
+        try:
+            return from_folder(folder)
+        except Damaged as damage:
+            log.warning("skipped a damaged checkpoint: %s", damage)
+    return None
+
+
+def slot_directories(root: Path) -> list[Path]:
+    """All slot directories at or below a state path: itself, its children or its grandchildren."""
+    for pattern in (".", "*", "*/*"):
+        found = sorted({p.parent for p in root.glob(f"{pattern}/{PREFIX}*")})
+        if found:
+            return found
+    return []
+
+
+def write_folder(folder: Path, checkpoint: Checkpoint) -> None:
+    """One checkpoint as a folder of its own, outside any slot (`Learner.save`)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in to_files(checkpoint, __version__, datetime.now(UTC).isoformat(timespec="milliseconds")).items():
+        scratch = folder / f".{name}.writing"
+        _write_durably(scratch, data)
+        os.rename(scratch, folder / name)
+
+
+def _write_durably(path: Path, data: bytes) -> None:
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+        out.write(data)
+        out.flush()
+        os.fsync(out.fileno())
+
+
+def _sync_directory(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _unwritable(directory: Path, error: OSError) -> ConfigError:
+    return ConfigError(
+        f"cannot write the state directory {directory} as uid {os.getuid()}, gid {os.getgid()} ({error.strerror}): "
+        "give that user the directory, or in Kubernetes set securityContext.fsGroup to that gid"
+    )
+
+
