@@ -84,7 +84,7 @@ def jars() -> Path:
 def java() -> str:
     """The `java` to use; raises where there is none, or one too old for this Kafka."""
     home = os.environ.get("JAVA_HOME")
-    command = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    command = shutil.which(str(Path(home, "bin", "java")) if home else "java")
     if command is None:
         raise BrokerUnavailable("Java is not installed (17 or newer is needed)")
     banner = subprocess.run([command, "-version"], capture_output=True, text=True).stderr

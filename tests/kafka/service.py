@@ -1,0 +1,192 @@
+"""A service under test: its configuration, topics and directory, and `olstream run` as a real process."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.kafka.topics import Topics, until
+
+START_S = 90.0  # a first start compiles the kernels, on a machine that may be busy
+
+
+class ServiceFactory(Protocol):
+    def __call__(self, **settings: object) -> Service: ...
+
+
+class Worker:
+    """One `olstream run`."""
+
+    def __init__(self, config: Path, log: Path, port: int) -> None:
+        self.log, self._port = log, port
+        with log.open("ab") as out:
+            command = [sys.executable, "-m", "olstream", "run", str(config)]
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+
+    def until_ready(self) -> Worker:
+        until(lambda: self.status("/ready") == 200 or not self.alive, f"ready; {self.log}", START_S)
+        assert self.alive, f"ended with {self._process.returncode}: {self.said()[-3000:]}"
+        return self
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def send(self, what: signal.Signals) -> None:
+        self._process.send_signal(what)
+
+    def wait(self, deadline_s: float) -> int:
+        """The exit code; an assertion fails where it still runs at the deadline."""
+        try:
+            return self._process.wait(deadline_s)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"still running after {deadline_s:.0f} s: {self.said()[-3000:]}") from None
+
+    def stop(self) -> None:
+        self.send(signal.SIGTERM)
+        code = self.wait(10)
+        assert code == 0, f"exit {code}: {self.said()[-3000:]}"
+
+    def said(self) -> str:
+        """What it and its forerunners with the same log wrote."""
+        return self.log.read_text(errors="replace")
+
+    def status(self, path: str) -> int | None:
+        """The HTTP status of a page; None where nobody answers."""
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=5) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+        except OSError:
+            return None
+
+    def metrics(self) -> dict[str, float]:
+        """Every sample of /metrics; labels are part of the name as Prometheus writes them, sorted."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/metrics", timeout=5) as answer:
+            page = answer.read().decode()
+        samples: dict[str, float] = {}
+        for family in text_string_to_metric_families(page):
+            for sample in family.samples:
+                labels = ",".join(f'{key}="{value}"' for key, value in sorted(sample.labels.items()))
+                samples[f"{sample.name}{{{labels}}}" if labels else sample.name] = sample.value
+        return samples
+
+
+class Service:
+    """Topics, group and directory of one service; `settings` go over the defaults below, two levels deep."""
+
+    def __init__(self, name: str, topics: Topics, directory: Path, settings: Mapping[str, object]) -> None:
+        self.topics, self.directory, self.group = topics, directory, name
+        self.input, self.predictions, self.dead_letters = f"{name}-in", f"{name}-out", f"{name}-dead"
+        self.state = directory / "state"
+        self._port = _free_port()
+        self._workers: list[Worker] = []
+        self.config: dict[str, Any] = {
+            "kafka": {"bootstrap.servers": topics.bootstrap},
+            "kafka_wait": "30s",
+            "group": self.group,
+            "input": {"topics": [self.input]},
+            "output": {"predictions": self.predictions, "dead_letters": self.dead_letters},
+            "commit_interval": "50ms",
+            "learners": {"model": {"algorithm": "arow", "task": "binary"}},
+            "checkpoint": {"path": str(self.state), "interval": "1s"},
+            "http": {"port": self._port},
+        }
+        self.configure(**settings)
+        directory.mkdir(parents=True)
+
+    def configure(self, **settings: object) -> None:
+        for key, value in settings.items():
+            own = self.config.get(key)
+            merges = isinstance(value, dict) and isinstance(own, dict) and key != "learners"
+            self.config[key] = own | value if merges else value  # type: ignore[operator]
+
+    def make_topics(self, partitions: int = 1) -> Service:
+        if not self.topics.exists(self.input):
+            self.topics.create(self.input, partitions)
+        for topic in (self.predictions, self.dead_letters):
+            self.topics.create(topic)
+        return self
+
+    def reads(self, topic: str) -> Service:
+        """Take the input from another service's topic."""
+        self.input = topic
+        self.config["input"] = {**self.config["input"], "topics": [topic]}
+        return self
+
+    def start(self, **settings: object) -> Worker:
+        self.configure(**settings)
+        path = self.directory / "config.yaml"
+        path.write_text(json.dumps(self.config))  # JSON is YAML
+        return self.start_from(path)
+
+    def start_from(self, path: Path) -> Worker:
+        worker = Worker(path, self.directory / "log", self.config["http"]["port"])
+        self._workers.append(worker)
+        return worker
+
+    def twin(self, name: str, **settings: object) -> Service:
+        """The same group and topics under another directory for its files and another port."""
+        other = Service(f"{self.group}-{name}", self.topics, self.directory / name, {})
+        port = other.config["http"]
+        other.config = json.loads(json.dumps(self.config)) | {"http": port}
+        other.configure(**settings)
+        return other
+
+    def run_to(self, offset: int) -> None:
+        """One undisturbed life: start, work until `offset` is committed, stop in good order."""
+        worker = self.start()
+        self.until_committed(offset, worker)
+        worker.stop()
+
+    def committed(self) -> int:
+        """The next offset of partition 0 of the first input topic, 0 before the first commit."""
+        return self.topics.committed(self.group).get((self.input, 0), 0)
+
+    def until_committed(self, offset: int, worker: Worker) -> None:
+        until(lambda: self.committed() >= offset or not worker.alive, f"offset {offset} of {self.input}", START_S)
+        assert worker.alive or self.committed() >= offset, f"it ended: {worker.said()[-3000:]}"
+
+    def inspect(self, *options: str) -> dict[str, Any]:
+        """What `olstream inspect --json` says of the state directory."""
+        command = [sys.executable, "-m", "olstream", "inspect", str(self.state), "--json", *options]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=START_S)
+        assert done.returncode == 0, done.stderr
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    def predicted(self) -> list[dict[str, Any]]:
+        """The predictions that a read_committed reader sees."""
+        return [json.loads(value or b"null") for value in self.topics.values(self.predictions)]
+
+    def end(self) -> None:
+        for worker in self._workers:
+            if worker.alive:
+                worker.kill()
+
+
+def olstream(*arguments: str, deadline_s: float = START_S) -> subprocess.CompletedProcess[str]:
+    """A command that ends by itself."""
+    command = [sys.executable, "-m", "olstream", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=deadline_s, env=os.environ)
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        return int(held.getsockname()[1])

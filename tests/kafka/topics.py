@@ -1,0 +1,139 @@
+"""Topics of a real broker as the tests see them: make, fill, read to the end, committed offsets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+ANSWER_S = 30.0
+
+
+@dataclass(frozen=True)
+class Record:
+    value: bytes | None
+    key: bytes | None = None
+    headers: list[tuple[str, str | bytes | None]] = field(default_factory=list)
+    partition: int = 0
+
+
+def headers(message: Message) -> list[tuple[str, str | bytes | None]]:
+    found = message.headers() or []
+    assert isinstance(found, list)
+    return found
+
+
+def until(condition: Callable[[], bool], what: str, deadline_s: float = 60.0) -> None:
+    """Wait until the condition holds; an assertion fails where it does not in time."""
+    end = time.monotonic() + deadline_s
+    while not condition():
+        assert time.monotonic() < end, f"not within {deadline_s:.0f} s: {what}"
+        time.sleep(0.01)
+
+
+class Topics:
+    def __init__(self, bootstrap: str) -> None:
+        self.bootstrap = bootstrap
+        self._client: dict[str, str | int | float] = {"bootstrap.servers": bootstrap, "log_level": 3}
+        self._admin = AdminClient(dict(self._client))
+        self._producer = Producer({**self._client, "linger.ms": 5, "acks": "all", "message.max.bytes": 20_000_000})
+
+    def create(self, topic: str, partitions: int = 1, **settings: str) -> str:
+        """Settings are the topic's own, with _ for a dot. Nothing expires: records of tests may be old."""
+        config = {"retention.ms": "-1"} | {key.replace("_", "."): value for key, value in settings.items()}
+        for done in self._admin.create_topics([NewTopic(topic, partitions, config=config)]).values():
+            done.result(ANSWER_S)
+        until(lambda: self.exists(topic), f"{topic} is there")
+        return topic
+
+    def exists(self, topic: str) -> bool:
+        found = self._admin.list_topics(topic, timeout=ANSWER_S).topics[topic]
+        return found.error is None and all(p.leader >= 0 for p in found.partitions.values())
+
+    def delete_before(self, topic: str, offset: int) -> None:
+        """As retention would: the records below `offset` of partition 0 are gone."""
+        for done in self._admin.delete_records([TopicPartition(topic, 0, offset)]).values():
+            done.result(ANSWER_S)
+
+    def produce(self, topic: str, records: Iterable[Record | bytes]) -> None:
+        """In order, and acknowledged when this returns."""
+        failed: list[KafkaError] = []
+
+        def delivered(error: KafkaError | None, _: Message) -> None:
+            if error is not None:
+                failed.append(error)
+
+        for record in records:
+            r = Record(record) if isinstance(record, bytes) else record
+            while True:
+                try:
+                    self._producer.produce(topic, r.value, r.key, r.partition, delivered, headers=r.headers)
+                    break
+                except BufferError:
+                    self._producer.poll(0.1)
+        assert self._producer.flush(ANSWER_S) == 0
+        assert not failed, failed[0]
+
+    def partitions(self, topic: str) -> list[TopicPartition]:
+        found = self._admin.list_topics(topic, timeout=ANSWER_S).topics[topic].partitions
+        return [TopicPartition(topic, p, 0) for p in sorted(found)]
+
+    def read(self, topic: str, isolation: str = "read_committed") -> list[Message]:
+        """Every record, to the end of each partition as this reader sees it."""
+        settings = {"group.id": "reader", "auto.offset.reset": "earliest", "enable.partition.eof": True}
+        consumer = Consumer(
+            {**self._client, **settings, "enable.auto.commit": False, "isolation.level": isolation},
+        )
+        partitions = self.partitions(topic)
+        consumer.assign(partitions)
+        records: list[Message] = []
+        unfinished = {p.partition for p in partitions}
+        deadline = time.monotonic() + ANSWER_S
+        while unfinished:
+            assert time.monotonic() < deadline, f"{topic}: no end of partitions {unfinished}"
+            for message in consumer.consume(1000, 0.1):
+                error = message.error()
+                if error is None:
+                    records.append(message)
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    unfinished.discard(message.partition())
+                else:
+                    raise AssertionError(error)
+        consumer.close()
+        return records
+
+    def values(self, topic: str, isolation: str = "read_committed") -> list[bytes | None]:
+        return [message.value() for message in self.read(topic, isolation)]
+
+    def committed(self, group: str) -> dict[tuple[str, int], int]:
+        """The group's offsets, those of open transactions left out."""
+        request = [ConsumerGroupTopicPartitions(group)]
+        found = self._admin.list_consumer_group_offsets(request)[group].result(ANSWER_S)
+        return {(p.topic, p.partition): p.offset for p in found.topic_partitions if p.offset >= 0}
+
+    def reset(self, group: str, topic: str, offset: int) -> None:
+        """What an operator's tool does to a group without members: no mark, no transaction."""
+        request = [ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, offset)])]
+        until(lambda: self._altered(request), f"{group} lets its offset be moved")
+
+    def _altered(self, request: list[ConsumerGroupTopicPartitions]) -> bool:
+        try:
+            for done in self._admin.alter_consumer_group_offsets(request).values():
+                done.result(ANSWER_S)
+        except KafkaException as error:
+            # A static member that left without a word counts as there until its session ends.
+            assert error.args[0].code() in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.NON_EMPTY_GROUP), error
+            return False
+        return True
