@@ -46,7 +46,7 @@ def until(condition: Callable[[], bool], what: str, deadline_s: float = 60.0) ->
 class Topics:
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
-        self._client: dict[str, str | int | float] = {"bootstrap.servers": bootstrap, "log_level": 3}
+        self._client: dict[str, str | int | float] = {"bootstrap.servers": bootstrap, "log_level": 0}
         self._admin = AdminClient(dict(self._client))
         self._producer = Producer({**self._client, "linger.ms": 5, "acks": "all", "message.max.bytes": 20_000_000})
 
