@@ -1,0 +1,105 @@
+"""Which settings bear on what is learnt: those that a learner is, and those that a checkpoint carries.
+
+`identity` is what a learner is made of: a change there makes its state unreadable, and a person decides.
+`settings` is all that decides what a record does to the models; it stands in each checkpoint, so that
+records are learnt again under the settings they were learnt under first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeAlias
+
+from olstream.config import Config, FieldsConfig, InputConfig, LearnerConfig, validate
+from olstream.configfile import File
+from olstream.learners import base
+
+Json: TypeAlias = dict[str, Any]
+
+# Mapped or not, these three are features in `features: "."` unless the file names them.
+_OPTIONAL: Final = {"weight", "ts", "learner"}
+
+
+def identity(config: Config, name: str) -> Json:
+    """What the learner of that name is, in full: defaults put in, so that writing one down changes nothing."""
+    learner = config.learners[name]
+    return {
+        "algorithm": learner.algorithm,
+        "task": learner.task,
+        "params": dict(base.algorithm(learner.algorithm).check(learner.task, learner.params)),
+        "classes": learner.classes,
+        "bias": learner.bias,
+        "scale": learner.scale,
+        "multiclass": learner.multiclass if learner.task == "multiclass" else None,
+        "features": _features(learner),
+        "input": {"fields": _fields(config.input.fields), "exclude": sorted(set(config.input.exclude))},
+    }
+
+
+def digest(of: Json) -> str:
+    """A short name for an identity or for settings: equal ones give the same."""
+    return hashlib.sha256(json.dumps(of, sort_keys=True, ensure_ascii=True).encode()).hexdigest()
+
+
+def settings(config: Config) -> Json:
+    """All that decides what a record does to the models, as a configuration file would say it."""
+    written: Json = config.model_dump(
+        mode="json", by_alias=True, include={"learners": True, "routes": True, "join": True, "monitor": True}
+    )
+    del written["monitor"]["hindsight"]  # a measure only, no part of the state
+    written["input"] = {
+        "fields": config.input.fields.model_dump(exclude_unset=True),
+        "exclude": config.input.exclude,
+        "max_message_bytes": config.input.max_message_bytes,
+    }
+    return written
+
+
+def with_settings(config: Config, settings: Json) -> Config:
+    """This configuration, but with what `settings` said in its place."""
+    stated = {**settings, "input": {**_stated(config.input), **settings["input"]}}
+    stated["monitor"] = {**stated["monitor"], "hindsight": _stated(config)["monitor"]["hindsight"]}
+    return validate(File("the checkpoint's settings", {**_stated(config), **stated}))
+
+
+def differences(old: Json, new: Json) -> list[str]:
+    """Each setting that differs, as `params.r: 1.0 -> 2.0`, in the order of their names."""
+    before, after = dict(_leaves(old, "")), dict(_leaves(new, ""))
+    keys = sorted(before.keys() | after.keys())
+    return [
+        f"{key}: {_shown(before, key)} -> {_shown(after, key)}"
+        for key in keys
+        if _shown(before, key) != _shown(after, key)
+    ]
+
+
+def _stated(section: Config | InputConfig) -> Json:
+    return section.model_dump(mode="json", by_alias=True)
+
+
+def _features(learner: LearnerConfig) -> Json:
+    written: Json = learner.features.model_dump(mode="json")
+    written["category"] = sorted(set(written["category"]))
+    return written
+
+
+def _fields(fields: FieldsConfig) -> Json:
+    """The paths; with the whole message as features also which of the optional ones the file maps."""
+    written: Json = fields.model_dump()
+    if fields.features == ".":
+        written["mapped"] = sorted(_OPTIONAL & fields.model_fields_set)
+    return written
+
+
+def _leaves(tree: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
+    for key, value in tree.items():
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value
+
+
+def _shown(leaves: Mapping[str, Any], key: str) -> str:
+    return json.dumps(leaves[key], ensure_ascii=False) if key in leaves else "(not there)"

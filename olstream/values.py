@@ -1,0 +1,130 @@
+"""What one value of the configuration may be, and how it is written: durations, sizes, numbers, names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+
+from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo
+
+from olstream import configfile
+from olstream.mistakes import wrong
+
+Label: TypeAlias = str | int | float | bool
+
+_UNITS_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_UNITS_BYTES: Final = {"B": 1, "kB": 1000, "MB": 1000**2, "GB": 1000**3, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+_QUANTITY: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)")
+_TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+
+def _seconds(value: object, info: ValidationInfo) -> object:
+    if isinstance(value, int | float) and not isinstance(value, bool) and not (info.context or {}).get("file"):
+        return float(value)
+    match = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None or match[2] not in _UNITS_S:
+        raise wrong(f"must be a duration with its unit, such as 200ms, 30s, 5m or 1h, not {value!r}")
+    return int(match[1]) / 1000 if match[2] == "ms" and match[1].isdigit() else float(match[1]) * _UNITS_S[match[2]]
+
+
+def _seconds_text(value_s: float) -> str:
+    if value_s.is_integer():
+        return f"{int(value_s)}s"
+    whole_ms = round(value_s * 1000)
+    return f"{whole_ms}ms" if whole_ms / 1000 == value_s else f"{value_s!r}s"
+
+
+def _bytes(value: object) -> object:
+    match = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is not None and match[2] in _UNITS_BYTES:
+        return int(float(match[1]) * _UNITS_BYTES[match[2]])
+    value = _unquoted(value)
+    if isinstance(value, str):
+        raise wrong(f"must be a number of bytes, or text with a unit such as 256MiB, not {value!r}")
+    return value
+
+
+def _unquoted(value: object) -> object:
+    """A number, whether or not it was written in quotes; `1E3` is a whole number too."""
+    read = configfile.scalar(value.strip()) if isinstance(value, str) else value
+    if isinstance(read, bool) or not isinstance(read, int | float):
+        return value
+    return int(read) if isinstance(read, float) and read.is_integer() else read
+
+
+def _topic(value: str) -> str:
+    if not _TOPIC.fullmatch(value) or value in (".", ".."):
+        raise wrong(f"{value!r} is no topic name: 1 to 249 of letters, digits, '.', '_' and '-'")
+    return value
+
+
+def _dotted_path(value: str) -> str:
+    if not all(value.split(".")):
+        raise wrong(f"{value!r} is no path: write names joined by single dots, such as data.user.age")
+    return value
+
+
+def _listed(value: object) -> object:
+    return [value] if isinstance(value, str | int | float) else value
+
+
+def _by_label(value: object) -> object:
+    """A mapping by class text: the keys of a file are text, and `1.0` means the class 1."""
+    return {label_text(_unquoted(key)): factor for key, factor in value.items()} if isinstance(value, dict) else value
+
+
+def _drift(value: object) -> object:
+    """`adwin`, `[adwin, {ddm: {...}}]` or `{adwin: {...}}`, all as name -> parameters."""
+    if value is None:
+        return {}
+    detectors: dict[object, object] = {}
+    for part in [value] if isinstance(value, str | dict) else value if isinstance(value, list) else [value]:
+        if isinstance(part, str):
+            detectors[part] = {}
+        elif isinstance(part, dict):
+            detectors.update({name: {} if params is None else params for name, params in part.items()})
+        else:
+            raise wrong("must be a list of detectors, such as [adwin], or {adwin: {delta: 0.002}}")
+    return detectors
+
+
+def _text(check: Callable[[str], str]) -> BeforeValidator:
+    """The check of a text; what is no text is left for the type to refuse."""
+    return BeforeValidator(lambda value: check(value) if isinstance(value, str) else value, json_schema_input_type=str)
+
+
+Duration = Annotated[
+    float,
+    BeforeValidator(_seconds, json_schema_input_type=str),
+    PlainSerializer(_seconds_text, return_type=str, when_used="json"),
+]
+Size = Annotated[int, BeforeValidator(_bytes, json_schema_input_type=int | str)]
+Whole = Annotated[int, BeforeValidator(_unquoted, json_schema_input_type=int)]
+Real = Annotated[float, BeforeValidator(_unquoted, json_schema_input_type=float), Field(allow_inf_nan=False)]
+Topic = Annotated[str, _text(_topic)]
+DottedPath = Annotated[str, _text(_dotted_path)]
+FeaturesPath = Annotated[str, _text(lambda value: value if value == "." else _dotted_path(value))]
+Factors = Annotated[
+    dict[str, Annotated[Real, Field(ge=0)]],
+    BeforeValidator(_by_label, json_schema_input_type=dict[str, float]),
+]
+Detector = Literal["adwin", "ddm", "eddm", "hddm_a", "hddm_w", "page_hinkley", "kswin"]
+Detectors = Annotated[
+    dict[Detector, dict[str, Any]],
+    BeforeValidator(
+        _drift,
+        json_schema_input_type=list[Detector | dict[Detector, dict[str, Any]]]
+        | dict[Detector, dict[str, Any] | None]
+        | None,
+    ),
+]
+T = TypeVar("T")
+OneOrMore = Annotated[list[T], BeforeValidator(_listed, json_schema_input_type=list[T] | T)]
+
+
+def label_text(label: object) -> str:
+    """A class by its text, as messages are compared: 1, 1.0 and "1" are one class, true and "true" another."""
+    if isinstance(label, bool):
+        return "true" if label else "false"
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
