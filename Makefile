@@ -1,0 +1,31 @@
+# demo: the whole service on an embedded broker and real data, about a minute. test, lint: what `.ci/run` runs.
+# bench: the speed table. Each makes .venv first, from the lock file.
+
+PYTHON ?= python3
+BIN := .venv/bin
+KERNEL_TESTS := $(wildcard tests/learners tests/test_evaluate*.py tests/test_model*.py tests/test_vectorize*.py \
+	tests/test_scal*.py tests/test_decode*.py tests/test_api*.py)
+
+.PHONY: demo test lint bench
+.DELETE_ON_ERROR:
+
+demo: .venv/made
+	$(BIN)/olstream demo
+
+test: .venv/made
+	$(BIN)/pytest
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest $(KERNEL_TESTS)
+
+lint: .venv/made
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/made
+	$(BIN)/olstream bench
+
+.venv/made: pyproject.toml requirements-dev.lock
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@

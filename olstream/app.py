@@ -1,0 +1,216 @@
+"""Config -> a worker at work: the only place that builds things.
+
+    lock -> broker and topics -> producer (ends what the last run left open) -> recover -> join -> loop
+
+A lost assignment, or a transaction that turned out not to be ours, goes back to the producer's
+step: models dropped, recovered, joined anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Mapping
+from contextlib import ExitStack
+from threading import Event
+from typing import Any
+
+import confluent_kafka
+
+from olstream.config import Config
+from olstream.errors import KafkaError, StateError
+from olstream.health import Health
+from olstream.io import http, kafka_admin
+from olstream.io.client import Errors
+from olstream.io.clock import SystemClock
+from olstream.io.disk import Store, slot_directory
+from olstream.io.kafka_read import KafkaInputs, KafkaJournal
+from olstream.io.kafka_sink import PlainSink, TransactionalSink
+from olstream.io.kafka_source import KafkaSource
+from olstream.io.timed import TimedSink, TimedSource
+from olstream.io.writer import CheckpointWriter
+from olstream.loop import Loop
+from olstream.messages import Example
+from olstream.metrics import Metrics
+from olstream.model import Model
+from olstream.pipeline import Pipeline
+from olstream.ports import Lost
+from olstream.recover import Recovered, Recovery
+from olstream.watch import Watch
+
+log = logging.getLogger(__name__)
+
+
+class App:
+    """One worker: one slot of a group."""
+
+    def __init__(self, config: Config) -> None:
+        config.needs_kafka()
+        self.config = config
+        self.run_id = uuid.uuid4().hex
+        self.clock = SystemClock()
+        self.health = Health(monotonic=self.clock.now_s, now=self.clock.epoch_s)
+        self.metrics = Metrics(
+            config, self.health, librdkafka=confluent_kafka.libversion()[0], now=self.clock.epoch_s
+        )
+        self.watch = Watch(self.metrics, self.health)
+        self.errors = Errors(self.watch.client_error)
+        self.store = Store(
+            slot_directory(config.checkpoint.path, config.group, config.slot), keep=config.checkpoint.keep
+        )
+        self.topics: Mapping[str, kafka_admin.TopicFacts] = {}
+
+    def run(self, stop: Event) -> None:
+        """Work until `stop` is set; raises an OlstreamError where somebody has to act."""
+        with ExitStack() as stack:
+            self.store.open()
+            stack.callback(self.store.close)
+            server = http.serve(self.config, self.metrics, self.health)
+            stack.callback(server.stop)
+            log.info("group %s slot %d, metrics and status at %s", self.config.group, self.config.slot, server.url)
+            warm_up(self.config)
+            journal = self._reach(stop)
+            while journal is not None and not stop.is_set():
+                try:
+                    self._work(stop, journal)
+                    return
+                except Lost as lost:
+                    log.warning("dropping the models and recovering as at a start: %s", lost)
+                    self.health.restoring("recovering after a lost assignment")
+                    self.health.assigned(None)
+
+    def _reach(self, stop: Event) -> KafkaJournal | None:
+        """Wait for the broker and the topics; None when told to stop meanwhile."""
+        config = self.config
+        admin = kafka_admin.admin(config, self.errors)
+        wanted = [*config.input.topics, config.output.predictions, config.output.dead_letters]
+        wanted += [topic for topic in (config.output.shadows,) if topic]
+        give_up_s = time.monotonic() + config.kafka_wait_s
+        while not stop.is_set():
+            self.watch.alive()
+            self.errors.raise_if_refused()
+            self.topics = kafka_admin.topics(admin, wanted)
+            missing = [topic for topic in wanted if topic not in self.topics]
+            if not missing:
+                self.health.broker(True)
+                widest = max(self.topics[topic].partitions for topic in config.input.topics)
+                partitions = kafka_admin.ensure_journal(admin, config, widest)
+                self._refuse_two_uses()
+                return KafkaJournal(config, partitions, self.errors, self.watch.alive)
+            why = f"no broker answers at {config.kafka['bootstrap.servers']}"
+            if self.topics or kafka_admin.answers(admin):
+                why = f"there is no topic {', '.join(missing)}: make it, or run `olstream check --create`"
+            if time.monotonic() > give_up_s:
+                raise KafkaError(f"gave up after kafka_wait ({config.kafka_wait_s:g} s): {why}")
+            self.health.broker(False, why)
+            log.warning("waiting: %s", why, extra={"every_s": 10.0})
+            stop.wait(min(1.0, max(0.05, give_up_s - time.monotonic())))
+        return None
+
+    def _work(self, stop: Event, journal: KafkaJournal) -> None:
+        """One life as a member of the group, from an empty memory to told to stop, or Lost."""
+        config, watch = self.config, self.watch
+        with ExitStack() as stack:
+            sink = self._sink(journal)
+            stack.callback(sink.close)
+            recovered = self._recover(journal, sink)
+            pipeline = Pipeline(config, recovered.models, timed=watch.timed)
+            writer = CheckpointWriter(
+                config, self.store, self._facts(journal), self.metrics.checkpoint_written, self.metrics.checkpoint_failed
+            )
+            stack.callback(writer.close)
+            source = KafkaSource(
+                config,
+                journal,
+                recovered.position.offsets,
+                self.errors,
+                on_change=watch.group_changed,
+                on_statistics=lambda text: watch.statistics(text, source.next),
+                on_gap=self.metrics.offsets_lost,
+            )
+            stack.callback(source.close)
+            sink.group = source
+            loop = Loop(
+                config,
+                pipeline,
+                recovered.position,
+                self.run_id,
+                TimedSource(source, watch),
+                TimedSink(sink, watch),
+                journal,
+                writer,
+                self.clock,
+                watch,
+            )
+            self.health.restored()
+            try:
+                loop.run(stop)
+            except Lost:
+                sink.abandon()
+                raise
+
+    def _sink(self, journal: KafkaJournal) -> TransactionalSink | PlainSink:
+        outcome = self.metrics.committed
+        if self.config.guarantee == "exactly_once":
+            return TransactionalSink(self.config, self.run_id, journal, self.errors, self.watch.alive, outcome)
+        return PlainSink(self.config, journal, self.errors, self.watch.alive, outcome)
+
+    def _recover(self, journal: KafkaJournal, sink: TransactionalSink | PlainSink) -> Recovered:
+        inputs = KafkaInputs(self.config, self.errors, self.watch.alive)
+        try:
+            recovered = Recovery(
+                self.config,
+                self.run_id,
+                self.store,
+                sink,
+                journal,
+                inputs,
+                self._facts(journal),
+                self.watch.replayed,
+                self.watch.remaining,
+            ).recover()
+        finally:
+            inputs.close()
+        self.watch.remaining(0)
+        self.metrics.restored("fresh" if recovered.found == "new" else "restored")
+        self.metrics.standings(recovered.models.values())
+        log.info(
+            "recovered from %s: seq %d, %d records learnt again",
+            recovered.found,
+            recovered.position.seq,
+            recovered.replayed,
+        )
+        return recovered
+
+    def _facts(self, journal: KafkaJournal) -> dict[str, Any]:
+        """What a later start compares with, and what people want to know of a checkpoint."""
+        return {
+            "group": self.config.group,
+            "slot": self.config.slot,
+            "run": self.run_id,
+            "guarantee": self.config.guarantee,
+            "journal": {"topic": journal.topic, "partition": journal.partition, "partitions": journal.partitions},
+            "topic_ids": {name: facts.id for name, facts in sorted(self.topics.items()) if name in self.config.input.topics},
+        }
+
+    def _refuse_two_uses(self) -> None:
+        """What olstream writes must not come back as its own input."""
+        written = {self.config.output.predictions, self.config.output.dead_letters, self.config.journal_topic}
+        both = sorted(written & set(self.config.input.topics))
+        if both:
+            raise StateError(f"{both[0]} is an input and an output topic: its records would come round for ever")
+
+
+def warm_up(config: Config) -> None:
+    """Compile every kernel now: the first batch must not hold a transaction open for the compiler."""
+    for name, learner in config.learners.items():
+        if learner.task == "regression":
+            labels: list[Any] = [1.0, 2.0]
+        else:
+            labels = list(learner.classes[:2]) if learner.classes else ["1", "0"]
+        model = Model(name, learner, config.monitor)
+        model.predict_then_update([Example(features={"warm": 1.0, "up": 2.0}, label=label) for label in labels * 2])
+        model.predict_then_update([Example(features={"warm": 1.0})])
+
+

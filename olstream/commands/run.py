@@ -1,0 +1,43 @@
+"""`olstream run CONFIG`: the service."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from pathlib import Path
+from threading import Event
+from types import FrameType
+
+import click
+
+from olstream import logs
+from olstream.config import inert, load
+
+log = logging.getLogger("olstream.run")
+
+
+@click.command()
+@click.argument("config", type=click.Path(path_type=Path))
+def command(config: Path) -> None:
+    """Read records from Kafka, predict, then update, publish, commit; until SIGTERM or SIGINT.
+
+    \b
+    Example:
+      olstream run deploy/example.yaml
+    """
+    settings = load(config)
+    logs.setup(settings.log)
+    for sentence in inert(settings):
+        log.warning(sentence)
+    stop = Event()
+
+    def told_to_stop(number: int, _frame: FrameType | None) -> None:
+        log.info("%s: committing, writing a checkpoint, leaving", signal.Signals(number).name)
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, told_to_stop)
+    from olstream.app import App  # here, so that a mistake in the file is told without loading the compiler
+
+    App(settings).run(stop)
+    log.info("stopped")

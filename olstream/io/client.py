@@ -1,0 +1,207 @@
+"""How every Kafka client of a worker is set up, and what its errors mean.
+
+Users' own properties win, but for those the guarantees rest on: `config` has refused those.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaException, Message, Producer
+from confluent_kafka import KafkaError as ClientError
+
+from olstream.config import Config
+from olstream.errors import KafkaError
+from olstream.messages import Chunk, Headers
+
+log = logging.getLogger("olstream.kafka")
+
+TRANSACTION_TIMEOUT_MS: Final = 10_000  # bounds how long a dead worker's open transaction holds readers back
+CALL_S: Final = 5.0  # one blocking call; they are repeated while it makes sense
+REFUSED_S: Final = 10.0  # rejected credentials and certificates do not heal: give up after that
+
+# A group that no longer counts us in. FENCED_INSTANCE_ID is another matter: somebody else has our name.
+NOT_A_MEMBER: Final = frozenset(
+    {
+        ClientError.ILLEGAL_GENERATION,
+        ClientError.UNKNOWN_MEMBER_ID,
+        ClientError.REBALANCE_IN_PROGRESS,
+        ClientError.STALE_MEMBER_EPOCH,
+        ClientError.FENCED_MEMBER_EPOCH,
+    }
+)
+FENCED: Final = frozenset({ClientError._FENCED, ClientError.INVALID_PRODUCER_EPOCH, ClientError.PRODUCER_FENCED})
+REFUSED: Final = frozenset(
+    {
+        ClientError._AUTHENTICATION,
+        ClientError._SSL,
+        ClientError.SASL_AUTHENTICATION_FAILED,
+        ClientError.TOPIC_AUTHORIZATION_FAILED,
+        ClientError.GROUP_AUTHORIZATION_FAILED,
+        ClientError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+        ClientError.CLUSTER_AUTHORIZATION_FAILED,
+    }
+)
+
+
+class Errors:
+    """Errors that clients report on the side, counted; remembers since when we are refused.
+
+    The client only repeats such errors and raises nothing: the program has to decide to give up.
+    """
+
+    def __init__(self, on_error: Callable[[str], None] = lambda _: None) -> None:
+        self.on_error = on_error
+        self.counts: Counter[str] = Counter()
+        self._refused: tuple[float, str] | None = None
+        self._mutex = threading.Lock()
+
+    def __call__(self, error: ClientError) -> None:
+        with self._mutex:
+            self.counts[error.name()] += 1
+            if error.code() in (ClientError._AUTHENTICATION, ClientError._SSL):
+                since = self._refused[0] if self._refused else time.monotonic()
+                self._refused = since, error.str()
+        log.warning("%s: %s", error.name(), error.str(), extra={"limit": f"kafka-{error.name()}"})
+        self.on_error(error.name())
+
+    def accepted(self) -> None:
+        """A broker answered: whatever refused us before does so no more."""
+        self._refused = None
+
+    def raise_if_refused(self) -> None:
+        refused = self._refused
+        if refused and time.monotonic() - refused[0] > REFUSED_S:
+            raise KafkaError(
+                f"Kafka refuses this client ({refused[1]}): check the credentials and certificates under `kafka`"
+            )
+
+
+def common(config: Config, errors: Errors) -> dict[str, Any]:
+    """What every client is given."""
+    return {
+        "client.id": f"olstream-{config.group}-{config.slot}",
+        "log_level": 4,  # warnings; what matters of the rest arrives by error_cb
+        **config.kafka,
+        "error_cb": errors,
+        "logger": logging.getLogger("olstream.librdkafka"),
+    }
+
+
+def reader(config: Config, errors: Errors, **more: Any) -> Consumer:
+    """A consumer outside the group's membership: it reads what it is told, and can ask for the group's offsets."""
+    return Consumer(
+        {
+            **common(config, errors),
+            **_without_membership(config.consumer),
+            "group.id": config.group,
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "auto.offset.reset": "error",
+            "isolation.level": "read_committed",
+            "enable.partition.eof": True,
+            "fetch.queue.backoff.ms": 10,
+            "queued.max.messages.kbytes": 16384,  # one such reader a partition
+            **more,
+        }
+    )
+
+
+def member(config: Config, errors: Errors, on_statistics: Callable[[str], None]) -> Consumer:
+    """The consumer that is this slot's member of the group."""
+    return Consumer(
+        {
+            **common(config, errors),
+            "fetch.queue.backoff.ms": 10,  # default 1000: a fast loop drains the queue while the fetcher sleeps
+            "queued.min.messages": 200_000,  # the byte limit of 64 MiB bounds memory, not the count
+            "fetch.message.max.bytes": 4_000_000,
+            "statistics.interval.ms": 2000,
+            **membership(config),
+            **config.consumer,
+            "group.id": config.group,
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "auto.offset.reset": "error",  # a jump is for a person to decide: `input.on_gap`
+            "isolation.level": "read_committed",  # also makes offset look-ups wait for open transactions
+            "stats_cb": on_statistics,
+        }
+    )
+
+
+def producer(config: Config, errors: Errors) -> Producer:
+    """Idempotent; transactional, with the slot's own id, under exactly_once."""
+    properties = {
+        **common(config, errors),
+        "linger.ms": 20,  # costs no visible latency: readers see records at the commit
+        "retry.backoff.ms": 20,  # the default of 100 ms makes back-to-back transactions wait
+        "partitioner": "murmur2_random",  # as Java clients: equal keys, equal partitions
+        "queue.buffering.max.kbytes": 131_072,
+        **config.producer,
+        "enable.idempotence": True,
+    }
+    if config.guarantee == "exactly_once":
+        properties |= {
+            "transactional.id": f"{config.group}-{config.slot}",
+            "transaction.timeout.ms": transaction_timeout_ms(config),
+        }
+    return Producer(properties)
+
+
+def transaction_timeout_ms(config: Config) -> int:
+    return int(config.producer.get("transaction.timeout.ms", TRANSACTION_TIMEOUT_MS))
+
+
+def membership(config: Config) -> dict[str, Any]:
+    """Static under the classic protocol: a killed worker that comes back takes over at once."""
+    if config.consumer.get("group.protocol", config.kafka.get("group.protocol")) == "consumer":
+        return {}
+    return {"partition.assignment.strategy": "range", "group.instance.id": f"{config.group}-{config.slot}"}
+
+
+def _without_membership(properties: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in properties.items() if not key.startswith(("group.", "partition.assignment"))}
+
+
+def client_error(exception: KafkaException) -> ClientError:
+    error = exception.args[0]
+    assert isinstance(error, ClientError)
+    return error
+
+
+def to_chunk(topic: str, partition: int, messages: list[Message]) -> Chunk:
+    """Messages of one partition, in columns."""
+    return Chunk(
+        topic,
+        partition,
+        [m.offset() for m in messages],  # type: ignore[misc]
+        [_timestamp(m) for m in messages],
+        [m.key() for m in messages],  # type: ignore[misc]
+        [m.value() for m in messages],  # type: ignore[misc]
+        LazyHeaders(messages),
+    )
+
+
+def _timestamp(message: Message) -> int | None:
+    kind, at_ms = message.timestamp()
+    return at_ms if kind else None
+
+
+class LazyHeaders:
+    """Headers are unpacked by the client only when asked for."""
+
+    def __init__(self, messages: list[Message]) -> None:
+        self._messages = messages
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def __getitem__(self, i: int) -> Headers | None:
+        return self._messages[i].headers()  # type: ignore[return-value]
+
+    def __iter__(self):  # type: ignore[no-untyped-def]
+        return (m.headers() for m in self._messages)

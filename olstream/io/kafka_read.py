@@ -1,0 +1,233 @@
+"""Reading Kafka outside the group: this slot's journal lines, and input records by range.
+
+Both read committed records to a known offset. Neither waits for a record at that offset:
+transaction markers and aborted records leave holes, so it is position and end-of-partition that tell.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from confluent_kafka import Consumer, IsolationLevel, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError as ClientError
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from olstream.checkpoint import Partition
+from olstream.config import Config
+from olstream.errors import KafkaError, StateError
+from olstream.io.client import CALL_S, REFUSED, Errors, client_error, common, reader, to_chunk
+from olstream.journal import Line, Range
+from olstream.messages import Chunk
+
+log = logging.getLogger(__name__)
+
+READ_MAX = 500
+
+
+class Cursor:
+    """One partition read forward from an offset by a consumer of its own."""
+
+    def __init__(self, consumer: Consumer, topic: str, partition: int, start: int, patience_s: float) -> None:
+        self.consumer = consumer
+        self.topic = topic
+        self.partition = partition
+        self.patience_s = patience_s
+        self.position = start  # all records before it were handed out or are holes
+        self._ahead: list[Message] = []
+        consumer.assign([TopicPartition(topic, partition, start)])
+
+    def read_to(self, end: int, alive: Callable[[], None]) -> Iterator[list[Message]]:
+        """Messages up to `end`, in batches. What was read past it is kept for the next call."""
+        deadline = time.monotonic() + self.patience_s
+        while self.position < end:
+            batch, self._ahead = self._ahead or self._consume(), []
+            inside = [m for m in batch if _offset(m) < end]
+            self._ahead = batch[len(inside) :]
+            if inside:
+                self.position = _offset(inside[-1]) + 1
+                deadline = time.monotonic() + self.patience_s
+                yield inside
+            if self._ahead:
+                self.position = end  # the next record lies past the end: the rest are holes
+            elif time.monotonic() > deadline:
+                raise KafkaError(
+                    f"{self.topic}[{self.partition}] could not be read from offset {self.position} to {end} "
+                    f"within {self.patience_s:g} s: check that its broker answers, or raise kafka_wait"
+                )
+            alive()
+
+    def _consume(self) -> list[Message]:
+        messages = []
+        for message in self.consumer.consume(READ_MAX, 0.05):
+            error = message.error()
+            if error is None:
+                messages.append(message)
+            elif error.code() == ClientError._PARTITION_EOF:
+                self.position = max(self.position, _offset(message)) if not messages else self.position
+            elif error.code() == ClientError._AUTO_OFFSET_RESET:
+                raise StateError(
+                    f"{self.topic}[{self.partition}] no longer has offset {self.position}: retention took it, "
+                    "or the topic was made anew"
+                )
+            elif error.code() in REFUSED:
+                raise KafkaError(f"Kafka refuses to let us read {self.topic}: {error.str()}; grant READ on it")
+        if not messages:
+            (here,) = self.consumer.position([TopicPartition(self.topic, self.partition)])
+            self.position = max(self.position, here.offset)  # steps over markers; negative while unknown
+        return messages
+
+
+def _offset(message: Message) -> int:
+    offset = message.offset()
+    assert offset is not None
+    return offset
+
+
+class Watermarks:
+    """Where a partition begins and ends now, open transactions included."""
+
+    def __init__(self, config: Config, errors: Errors) -> None:
+        self.admin = AdminClient({k: v for k, v in common(config, errors).items() if k != "logger"})
+        self.patience_s = config.kafka_wait_s
+
+    def of(self, topic: str, partition: int) -> tuple[int, int]:
+        return self._ask(topic, partition, OffsetSpec.earliest()), self._ask(topic, partition, OffsetSpec.latest())
+
+    def _ask(self, topic: str, partition: int, spec: Any) -> int:
+        deadline = time.monotonic() + self.patience_s
+        at = TopicPartition(topic, partition)
+        while True:
+            futures = self.admin.list_offsets(
+                {at: spec}, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=CALL_S
+            )
+            try:
+                return int(futures[at].result().offset)
+            except KafkaException as exception:
+                error = client_error(exception)
+                if error.code() in REFUSED or time.monotonic() > deadline:
+                    raise KafkaError(
+                        f"cannot ask for the offsets of {topic}[{partition}] ({error.str()}): "
+                        "check that the topic exists and that DESCRIBE on it is granted"
+                    ) from exception
+
+
+class KafkaJournal:
+    """The lines of one slot. Its partition is the slot modulo the topic's partitions."""
+
+    def __init__(
+        self, config: Config, partitions: int, errors: Errors, alive: Callable[[], None] = lambda: None
+    ) -> None:
+        self.config = config
+        self.topic = config.journal_topic
+        self.partition = config.slot % partitions
+        self.partitions = partitions
+        self.errors = errors
+        self.alive = alive
+        self.watermarks = Watermarks(config, errors)
+
+    def read(self, start: int) -> list[Line]:
+        """This slot's lines from an offset to the end as it is now."""
+        key = str(self.config.slot).encode()
+        return [Line.from_bytes(value, at) for at, name, value in self._records(self.partition, start) if name == key]
+
+    def read_all_slots(self) -> Iterator[Line]:
+        """Every line of every slot that is still there."""
+        for partition in range(self.partitions):
+            for at, _, value in self._records(partition, 0):
+                yield Line.from_bytes(value, at)
+
+    def end(self) -> int:
+        return self.watermarks.of(self.topic, self.partition)[1]
+
+    def is_cut(self) -> bool:
+        """Whether its beginning has been taken away, by retention or by hand."""
+        return self.watermarks.of(self.topic, self.partition)[0] > 0
+
+    def _records(self, partition: int, start: int) -> Iterator[tuple[int, bytes | None, bytes]]:
+        low, high = self.watermarks.of(self.topic, partition)
+        if start > high or 0 < start < low:
+            raise StateError(
+                f"the journal {self.topic}[{partition}] holds offsets {low} to {high}, the checkpoint needs it from "
+                f"{start}: it was cut or made anew; set checkpoint.on_missing: fresh after moving the state directory "
+                "away, to begin with an empty model"
+            )
+        if start >= high:
+            return
+        consumer = reader(self.config, self.errors)
+        try:
+            cursor = Cursor(consumer, self.topic, partition, max(start, low), self.config.kafka_wait_s)
+            for messages in cursor.read_to(high, self.alive):
+                for message in messages:
+                    value = message.value()
+                    if value is not None:
+                        yield _offset(message), message.key(), value  # type: ignore[misc]
+        finally:
+            consumer.close()
+
+
+class KafkaInputs:
+    """Input records by range, one consumer a partition, so that going on where one stopped costs nothing."""
+
+    def __init__(self, config: Config, errors: Errors, alive: Callable[[], None] = lambda: None) -> None:
+        self.config = config
+        self.errors = errors
+        self.alive = alive
+        self.watermarks = Watermarks(config, errors)
+        self._cursors: dict[Partition, Cursor] = {}
+
+    def read(self, wanted: Range, records_max: int) -> Iterator[Chunk]:
+        cursor = self._cursor_at(wanted)
+        for messages in cursor.read_to(wanted.end, self.alive):
+            messages = [m for m in messages if _offset(m) >= wanted.start]
+            for i in range(0, len(messages), records_max):
+                yield to_chunk(wanted.topic, wanted.partition, messages[i : i + records_max])
+
+    def committed(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
+        if not partitions:
+            return {}
+        consumer = reader(self.config, self.errors)
+        try:
+            found = consumer.committed([TopicPartition(*p) for p in partitions], self.config.kafka_wait_s)
+        except KafkaException as exception:
+            raise KafkaError(f"cannot read the committed offsets: {client_error(exception).str()}") from exception
+        finally:
+            consumer.close()
+        return {(tp.topic, tp.partition): tp.offset for tp in found if tp.offset >= 0}
+
+    def close(self) -> None:
+        for cursor in self._cursors.values():
+            cursor.consumer.close()
+        self._cursors.clear()
+
+    def _cursor_at(self, wanted: Range) -> Cursor:
+        at = wanted.topic, wanted.partition
+        cursor = self._cursors.get(at)
+        if cursor is not None and cursor.position <= wanted.start <= cursor.position + READ_MAX:
+            return cursor  # reading over a few holes, or another slot's records, is cheaper than fetching anew
+        start = self._start(wanted)
+        consumer = cursor.consumer if cursor else reader(self.config, self.errors)
+        self._cursors[at] = Cursor(consumer, *at, start, self.config.kafka_wait_s)
+        return self._cursors[at]
+
+    def _start(self, wanted: Range) -> int:
+        low, high = self.watermarks.of(wanted.topic, wanted.partition)
+        where = f"{wanted.topic}[{wanted.partition}]"
+        if high < wanted.end:
+            raise StateError(
+                f"{where} ends at {high}, the journal says that it was learnt up to {wanted.end}: the topic was made "
+                "anew or truncated; use another group, or move the state directory away and "
+                "set checkpoint.on_missing: fresh"
+            )
+        if low <= wanted.start:
+            return wanted.start
+        lost = min(low, wanted.end) - wanted.start
+        if self.config.input.on_gap == "fail":
+            raise StateError(
+                f"retention took {lost} records of {where} ({wanted.start} to {wanted.start + lost}) that have to be "
+                "learnt again: set input.on_gap: skip to go on without them"
+            )
+        log.error("%d records of %s are gone and cannot be learnt again (input.on_gap: skip)", lost, where)
+        return min(low, wanted.end)

@@ -1,0 +1,270 @@
+"""Our part of the input topics, as this slot's member of the group.
+
+Where each partition begins is decided here, from the group's committed offsets and the mark in
+their metadata. Rebalance callbacks run inside `poll` and never raise: what went wrong in one is
+kept and raised after it, because an exception out of a callback loses messages in hand.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import KafkaError as ClientError
+
+from olstream.checkpoint import Partition
+from olstream.config import Config
+from olstream.errors import FencedError, KafkaError, OlstreamError, StateError
+from olstream.io.client import CALL_S, REFUSED, Errors, client_error, member, membership, to_chunk
+from olstream.io.kafka_read import KafkaJournal
+from olstream.journal import names
+from olstream.messages import Chunk
+from olstream.ports import Lost
+
+log = logging.getLogger(__name__)
+
+MARK: Final = "olstream"  # in the metadata of every offset we commit: without it somebody else moved the group
+
+
+class KafkaSource:
+    """A consumer that belongs to the group, from joining to leaving."""
+
+    def __init__(
+        self,
+        config: Config,
+        journal: KafkaJournal,
+        learnt: Mapping[Partition, int],
+        errors: Errors,
+        on_change: Callable[[str, Mapping[Partition, int]], None] = lambda _kind, _next: None,
+        on_statistics: Callable[[str], None] = lambda _: None,
+        on_gap: Callable[[str, int], None] = lambda _topic, _lost: None,
+    ) -> None:
+        """`learnt`: how far this slot has learnt each partition; a committed offset below it is a reset."""
+        self.config = config
+        self.journal = journal
+        self.learnt = learnt
+        self.errors = errors
+        self.on_change = on_change
+        self.on_gap = on_gap
+        self.next: dict[Partition, int] = {}  # of each partition that is ours: the next offset to hand out
+        self._unmarked: dict[Partition, int] = {}
+        self._before_revoke: Callable[[], None] = lambda: None
+        self._failure: Exception | None = None
+        self._incremental = not membership(config)  # KIP-848 assigns step by step
+        self.consumer: Consumer = member(config, errors, on_statistics)
+        self.consumer.subscribe(
+            list(config.input.topics), on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
+        )
+
+    def on_revoke(self, before_revoke: Callable[[], None]) -> None:
+        self._before_revoke = before_revoke
+
+    def unmarked(self) -> Mapping[Partition, int]:
+        starts, self._unmarked = self._unmarked, {}
+        return starts
+
+    def poll(self, records_max: int, timeout_s: float) -> list[Chunk]:
+        # consume(n, t) waits for n messages or all of t; this waits for the first and takes what is there.
+        first = self.consumer.poll(timeout_s)
+        messages = []
+        if first is not None:
+            messages = [first, *self.consumer.consume(records_max - 1, 0)] if records_max > 1 else [first]
+        self._raise_failure()
+        self.errors.raise_if_refused()
+        return list(self._chunks(messages))
+
+    def close(self) -> None:
+        """Static members do not leave: the slot keeps its partitions for the session timeout."""
+        self._before_revoke = lambda: None
+        self.consumer.close()
+
+    def _chunks(self, messages: list[Message]) -> Iterator[Chunk]:
+        by_partition: dict[Partition, list[Message]] = {}
+        for message in messages:
+            error = message.error()
+            if error is not None:
+                self._judge(error, message)
+                continue
+            at: Partition = (message.topic(), message.partition())  # type: ignore[assignment]
+            if at in by_partition:
+                by_partition[at].append(message)
+            else:
+                by_partition[at] = [message]
+        for at in sorted(by_partition):
+            # A rebalance inside this very poll can leave records in hand that went away, or will come again.
+            expected = self.next.get(at)
+            if expected is None:
+                continue
+            ours = by_partition[at]
+            if ours[0].offset() < expected:  # type: ignore[operator]
+                ours = [m for m in ours if m.offset() >= expected]  # type: ignore[operator]
+            if ours:
+                self.next[at] = ours[-1].offset() + 1  # type: ignore[operator]
+                yield to_chunk(*at, ours)
+
+    def _judge(self, error: ClientError, message: Message) -> None:
+        code = error.code()
+        if code == ClientError._PARTITION_EOF:
+            return
+        if code == ClientError.FENCED_INSTANCE_ID:
+            raise FencedError(fenced(self.config))
+        if code == ClientError._MAX_POLL_EXCEEDED:
+            raise Lost(error.str())
+        if code == ClientError._AUTO_OFFSET_RESET:
+            at: Partition = (message.topic(), message.partition())  # type: ignore[assignment]
+            self._resume(at, self._past_gap(at, self.next.get(at, 0)))
+        elif code in REFUSED:
+            raise KafkaError(f"Kafka refuses what group {self.config.group} needs: {error.str()}; grant it")
+        elif error.fatal():
+            raise KafkaError(f"the consumer failed for good: {error.str()}")
+        else:
+            self.errors(error)
+
+    # The callbacks. They run inside poll, on its thread.
+
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._guarded(lambda: self._take(consumer, partitions))
+
+    def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._guarded(self._before_revoke)
+        self._guarded(lambda: self._give_up(consumer, partitions, "revoked"))
+
+    def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self._guarded(lambda: self._give_up(consumer, partitions, "lost"))
+        if partitions and self._failure is None:
+            self._failure = Lost("the group gave our partitions away")
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        try:
+            action()
+        except (OlstreamError, Lost) as failure:
+            self._failure = self._failure or failure
+        except KafkaException as exception:
+            self._failure = self._failure or KafkaError(f"Kafka failed in a rebalance: {client_error(exception).str()}")
+        except Exception as failure:  # anything that leaves a callback would lose messages in hand
+            self._failure = self._failure or failure
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def _take(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        starts = self._starts(partitions) if partitions else {}
+        self.next.update(starts)
+        with_offsets = [TopicPartition(topic, p, offset) for (topic, p), offset in sorted(starts.items())]
+        if self._incremental:
+            consumer.incremental_assign(with_offsets)
+        else:
+            consumer.assign(with_offsets)
+        self.errors.accepted()
+        log.info("assigned %s", _told(starts))
+        self.on_change("assigned", self.next)
+
+    def _give_up(self, consumer: Consumer, partitions: list[TopicPartition], kind: str) -> None:
+        for tp in partitions:
+            self.next.pop((tp.topic, tp.partition), None)
+            self._unmarked.pop((tp.topic, tp.partition), None)
+        if self._incremental:
+            consumer.incremental_unassign(partitions)
+        else:
+            consumer.unassign()
+        log.info("%s %s", kind, ", ".join(f"{tp.topic}[{tp.partition}]" for tp in partitions))
+        self.on_change(kind, self.next)
+
+    # Where a partition begins.
+
+    def _starts(self, partitions: list[TopicPartition]) -> dict[Partition, int]:
+        committed = self.consumer.committed(partitions, CALL_S * 2)
+        starts: dict[Partition, int] = {}
+        strangers: dict[Partition, int] = {}
+        for tp in committed:
+            if tp.error is not None:
+                raise KafkaError(f"cannot read the committed offset of {tp.topic}[{tp.partition}]: {tp.error.str()}")
+            at = tp.topic, tp.partition
+            if tp.offset >= 0 and (tp.metadata or "").startswith(MARK):
+                starts[at] = tp.offset
+            else:
+                strangers[at] = tp.offset
+        if strangers:
+            self._refuse_reset(strangers)
+            fresh_topics = self._topics_without_any_offset({topic for topic, _ in strangers})
+            for at, offset in strangers.items():
+                starts[at] = offset if offset >= 0 else self._first(at, at[0] in fresh_topics)
+                self._unmarked[at] = starts[at]
+        for at, start in starts.items():
+            self._refuse_behind(at, start)
+            starts[at] = self._past_gap(at, start)
+        return starts
+
+    def _refuse_reset(self, strangers: Mapping[Partition, int]) -> None:
+        """An offset without our mark, of a partition that some slot's journal names: the group was reset."""
+        named = names(self.journal.read_all_slots(), strangers)
+        for topic, partition in sorted(named):
+            offset = strangers[topic, partition]
+            found = "has no committed offset any more" if offset == OFFSET_INVALID else f"was set to offset {offset}"
+            raise StateError(
+                f"group {self.config.group} has learnt from {topic}[{partition}], which now {found} by other hands: "
+                "put the offset back, or begin with a new `group`, or stop all slots and use `olstream state rollback`"
+            )
+
+    def _refuse_behind(self, at: Partition, start: int) -> None:
+        if self.config.guarantee == "exactly_once" and start < self.learnt.get(at, 0):
+            raise StateError(
+                f"the committed offset {start} of {at[0]}[{at[1]}] lies below what this slot has learnt "
+                f"({self.learnt[at]}): put the offset back, or begin with a new `group`, or stop all slots and use "
+                "`olstream state rollback`"
+            )
+
+    def _topics_without_any_offset(self, topics: set[str]) -> set[str]:
+        """`input.start` is for topics that are new to the group; a partition added later starts at its beginning."""
+        fresh = set()
+        for topic in topics:
+            metadata = self.consumer.list_topics(topic, CALL_S).topics[topic]
+            everywhere = [TopicPartition(topic, p) for p in metadata.partitions]
+            if all(tp.offset < 0 for tp in self.consumer.committed(everywhere, CALL_S)):
+                fresh.add(topic)
+        return fresh
+
+    def _first(self, at: Partition, fresh: bool) -> int:
+        low, high = self.consumer.get_watermark_offsets(TopicPartition(*at), CALL_S)
+        return high if fresh and self.config.input.start == "latest" else low
+
+    def _past_gap(self, at: Partition, start: int) -> int:
+        """`start`, or where the partition begins now if retention was faster than we."""
+        low, _ = self.consumer.get_watermark_offsets(TopicPartition(*at), CALL_S)
+        _, high = self.journal.watermarks.of(*at)
+        where = f"{at[0]}[{at[1]}]"
+        if start > high:
+            raise StateError(
+                f"the committed offset {start} of {where} lies past its end {high}: the topic was made anew or "
+                "truncated; use a new `group`, or move the state directory away and set checkpoint.on_missing: fresh"
+            )
+        if start >= low:
+            return start
+        lost = low - start
+        if self.config.input.on_gap == "fail":
+            raise StateError(
+                f"retention took {lost} records of {where} that were not read yet (offsets {start} to {low}): "
+                "set input.on_gap: skip to go on without them, or restore the topic"
+            )
+        log.error("%d records of %s were lost to retention; going on at offset %d (input.on_gap: skip)", lost, where, low)
+        self.on_gap(at[0], lost)
+        return low
+
+    def _resume(self, at: Partition, start: int) -> None:
+        self.next[at] = start
+        self.consumer.seek(TopicPartition(*at, start))
+
+
+def fenced(config: Config) -> str:
+    return (
+        f"another worker holds slot {config.slot} of group {config.group}: "
+        "stop it, or give this worker another slot (`slot`, one number a worker)"
+    )
+
+
+def _told(starts: Mapping[Partition, int]) -> str:
+    return ", ".join(f"{topic}[{p}] from {offset}" for (topic, p), offset in sorted(starts.items())) or "nothing"

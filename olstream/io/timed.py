@@ -1,0 +1,34 @@
+"""Ports whose time is measured, so that the loop itself need not look at a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from olstream.checkpoint import Partition
+from olstream.journal import Line
+from olstream.messages import Chunk, Headers, Outgoing
+from olstream.ports import Sink, Source
+from olstream.watch import Watch
+
+
+class TimedSource:
+    """A source whose polls count as stage `poll`."""
+
+    def __init__(self, source: Source, watch: Watch) -> None:
+        self.poll: Callable[[int, float], list[Chunk]] = watch.timed("poll", source.poll)
+        self.on_revoke = source.on_revoke
+        self.unmarked = source.unmarked
+        self.close = source.close
+
+
+class TimedSink:
+    """A sink whose sending counts as stage `produce`, its commits as stage `commit`."""
+
+    def __init__(self, sink: Sink, watch: Watch) -> None:
+        self.open_run: Callable[[Line], int] = sink.open_run
+        self.publish: Callable[
+            [str, Sequence[bytes | None], Sequence[bytes | None], Sequence[Headers | None] | None], None
+        ] = watch.timed("produce", sink.publish)
+        self.publish_one: Callable[[Outgoing], None] = watch.timed("produce", sink.publish_one)
+        self.commit: Callable[[Line | None, Mapping[Partition, int]], int] = watch.timed("commit", sink.commit)
+        self.close = sink.close

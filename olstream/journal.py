@@ -1,0 +1,174 @@
+"""The journal: which offsets were learnt, in which order, one line a transaction.
+
+A line is {"slot", "run", "lineage", "seq", "ranges": [[topic, partition, from, to], ...]} with
+half-open ranges in the order in which they were learnt. Each start of a worker writes an opening
+line first, without seq and ranges; the first of a lineage names its parent: null, or the
+[lineage, seq] from which an older history was continued.
+
+The model of a slot is its checkpoint + its committed lines after it. This file decides which lines
+count; reading and writing them is the business of `io`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from olstream.checkpoint import Partition
+from olstream.errors import StateError
+from olstream.messages import Chunk
+
+RANGES_MAX: Final = 1000  # commit early at that many: a line stays far below the smallest message limit
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Records [start, end) of one partition."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of one slot. An opening line has no seq."""
+
+    slot: int
+    run: str
+    lineage: str
+    seq: int | None = None
+    ranges: tuple[Range, ...] = ()
+    parent: tuple[str, int] | None = None
+    first_of_lineage: bool = False
+    offset: int = -1  # where it stands in the journal
+
+    @property
+    def is_opening(self) -> bool:
+        return self.seq is None
+
+    def to_bytes(self) -> bytes:
+        fields: dict[str, Any] = {"slot": self.slot, "run": self.run, "lineage": self.lineage}
+        if self.seq is not None:
+            fields["seq"] = self.seq
+            fields["ranges"] = [[r.topic, r.partition, r.start, r.end] for r in self.ranges]
+        if self.first_of_lineage:
+            fields["parent"] = self.parent
+        return orjson.dumps(fields)
+
+    @classmethod
+    def from_bytes(cls, data: bytes, offset: int) -> Line:
+        try:
+            fields = orjson.loads(data)
+            return cls(
+                slot=fields["slot"],
+                run=fields["run"],
+                lineage=fields["lineage"],
+                seq=fields.get("seq"),
+                ranges=tuple(Range(*r) for r in fields.get("ranges", ())),
+                parent=tuple(fields["parent"]) if fields.get("parent") else None,
+                first_of_lineage="parent" in fields,
+                offset=offset,
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise StateError(
+                f"the journal holds at offset {offset} a record that is no journal line ({error}): "
+                "a journal serves one group only; name another topic in output.journal"
+            ) from error
+
+
+@dataclass(slots=True)
+class Learnt:
+    """The ranges learnt since the last commit, in order; neighbours are joined."""
+
+    ranges: list[Range] = field(default_factory=list)
+
+    def add(self, chunk: Chunk) -> None:
+        start, end = chunk.offsets[0], chunk.offsets[-1] + 1
+        last = self.ranges[-1] if self.ranges else None
+        if last and (last.topic, last.partition) == (chunk.topic, chunk.partition):
+            self.ranges[-1] = Range(last.topic, last.partition, last.start, end)
+        else:
+            self.ranges.append(Range(chunk.topic, chunk.partition, start, end))
+
+    def offsets(self) -> dict[Partition, int]:
+        """The next offset of each partition touched."""
+        return {(r.topic, r.partition): r.end for r in self.ranges}
+
+    def __bool__(self) -> bool:
+        return bool(self.ranges)
+
+
+def lineage_lines(
+    lines: Sequence[Line], lineage: str, after_seq: int, committed: Mapping[Partition, int] | None = None
+) -> list[Line]:
+    """The lines of a lineage that count after `after_seq`, without holes; StateError where one is missing.
+
+    `committed` (at_least_once only): lines are not tied to the commit of their offsets there, so a line
+    counts only where the group has committed all its ranges, not after a later run's opening line (it
+    was a zombie's), and not where a later line of the lineage took its seq or one before it.
+    """
+    own = [line for line in lines if line.lineage == lineage]
+    if committed is not None:
+        own = _settled(own, committed)
+    counting = [line for line in own if line.seq is not None and line.seq > after_seq]
+    for expected, line in enumerate(counting, after_seq + 1):
+        if line.seq != expected:
+            raise StateError(
+                f"the journal misses line {expected} of slot {line.slot} (found {line.seq} at offset {line.offset}): "
+                "set checkpoint.on_missing: fresh to begin with an empty model, "
+                "or go back with `olstream state rollback`"
+            )
+    return counting
+
+
+def _settled(own: Iterable[Line], committed: Mapping[Partition, int]) -> list[Line]:
+    settled: list[Line] = []
+    run = None
+    runs_ended: set[str] = set()
+    for line in own:
+        if line.is_opening:
+            if run is not None and line.run != run:
+                runs_ended.add(run)
+            run = line.run
+            runs_ended.discard(line.run)
+        elif line.run not in runs_ended:
+            while settled and settled[-1].seq is not None and line.seq is not None and settled[-1].seq >= line.seq:
+                settled.pop()
+            settled.append(line)
+    while settled and not _below(settled[-1], committed):
+        settled.pop()
+    return settled
+
+
+def _below(line: Line, committed: Mapping[Partition, int]) -> bool:
+    return all(committed.get((r.topic, r.partition), -1) >= r.end for r in line.ranges)
+
+
+def ancestry(lines: Sequence[Line], lineage: str) -> list[tuple[str, int | None]]:
+    """The way from the empty model to this lineage: [(lineage, up to which seq; None = all), ...].
+
+    StateError where an ancestor's opening line is gone: then nobody can say how it all began.
+    """
+    way: list[tuple[str, int | None]] = []
+    name: str | None = lineage
+    until: int | None = None
+    while name is not None:
+        way.append((name, until))
+        first = next((line for line in lines if line.first_of_lineage and line.lineage == name), None)
+        if first is None:
+            raise StateError(
+                f"the journal no longer holds the beginning of lineage {name}, so the model cannot be learnt again from "
+                "it: set checkpoint.on_missing: fresh to begin with an empty model"
+            )
+        name, until = first.parent if first.parent else (None, None)
+    return way[::-1]
+
+
+def names(lines: Iterable[Line], partitions: Collection[Partition]) -> set[Partition]:
+    """Which of these partitions any line names."""
+    return {(r.topic, r.partition) for line in lines for r in line.ranges} & set(partitions)

@@ -1,0 +1,129 @@
+"""THE LOOP: poll, decode, route, predict then update, publish, commit; now and then checkpoint.
+
+The model is always checkpoint + committed journal lines after it. A commit is one Kafka
+transaction: predictions, dead letters, journal line and input offsets. A checkpoint is taken
+right after a commit that is known to have succeeded, never before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from threading import Event
+
+from olstream.checkpoint import Partition, Position
+from olstream.config import Config
+from olstream.journal import RANGES_MAX, Learnt, Line
+from olstream.pipeline import Pipeline, Processed
+from olstream.ports import Checkpoints, Clock, Journal, Sink, Source
+from olstream.watch import Watch
+
+IDLE_POLL_S = 0.2  # bounds how long a stop signal waits while nothing comes
+
+
+class Loop:
+    """One slot at work, from a recovered position on."""
+
+    def __init__(
+        self,
+        config: Config,
+        pipeline: Pipeline,
+        position: Position,
+        run: str,
+        source: Source,
+        sink: Sink,
+        journal: Journal,
+        checkpoints: Checkpoints,
+        clock: Clock,
+        watch: Watch,
+    ) -> None:
+        self.config = config
+        self.pipeline = pipeline
+        self.position = position
+        self.run_id = run
+        self.source = source
+        self.sink = sink
+        self.journal = journal
+        self.checkpoints = checkpoints
+        self.clock = clock
+        self.watch = watch
+        self.learnt = Learnt()
+        self.committed_s = self.checkpointed_s = clock.now_s()
+        self.committed_since_checkpoint = False
+        source.on_revoke(self.commit)
+
+    def run(self, stop: Event) -> None:
+        """Work until told to stop, then commit, checkpoint and leave."""
+        while not stop.is_set():
+            self.step()
+        self.commit()
+        self.checkpoint()
+        self.checkpoints.wait()
+
+    def step(self) -> None:
+        start_s = self.clock.now_s()
+        chunks = self.source.poll(self.config.input.batch_max, self._patience_s())
+        self._mark(self.source.unmarked())
+        for chunk in chunks:
+            processed = self.pipeline.process(chunk)
+            self._publish(processed)
+            self.learnt.add(chunk)
+            self.watch.processed(chunk, processed)
+
+        now_s = self.clock.now_s()
+        if now_s >= self.committed_s + self.config.commit_interval_s or len(self.learnt.ranges) >= RANGES_MAX:
+            self.commit()
+        if now_s >= self.checkpointed_s + self.config.checkpoint.interval_s:
+            self.checkpoint()
+        self.watch.turned(self.pipeline.models.values(), sum(map(len, chunks)), self.clock.now_s() - start_s)
+
+    def commit(self) -> None:
+        """Make everything since the last commit visible and certain, or raise."""
+        self.committed_s = self.clock.now_s()
+        if not self.learnt:
+            return
+        seq = self.position.seq + 1
+        line = Line(self.config.slot, self.run_id, self.position.lineage, seq, tuple(self.learnt.ranges))
+        offsets = self.learnt.offsets()
+        journal_offset = self.sink.commit(line, offsets)
+        self.position = Position(
+            self.position.lineage, seq, journal_offset, {**self.position.offsets, **offsets}
+        )
+        self.learnt = Learnt()
+        self.committed_since_checkpoint = True
+        self.watch.committed()
+
+    def checkpoint(self) -> None:
+        """Hand a copy of the models and their position to the writer.
+
+        Never ahead of Kafka: a crash costs a replay without publishing, not a lesson learnt twice.
+        """
+        self.checkpointed_s = self.clock.now_s()
+        if self.checkpoints.busy():
+            return
+        self.commit()
+        if not self.committed_since_checkpoint:
+            # Idle: nothing of ours stands in between, so the next start need not read what others wrote.
+            self.position = replace(self.position, journal_offset=self.journal.end())
+        self.checkpoints.write(self.pipeline, self.position)
+        self.watch.checkpoint_taken()
+        self.committed_since_checkpoint = False
+
+    def _mark(self, starts: Mapping[Partition, int]) -> None:
+        """Commit where new partitions begin before anything of them is learnt: a restart begins there again."""
+        if starts:
+            self.commit()
+            self.sink.commit(None, starts)
+
+    def _publish(self, processed: Processed) -> None:
+        for records in processed.outgoing:
+            self.sink.publish(records.topic, records.keys, records.values, records.headers)
+        for dead_letter in processed.dead_letters:
+            self.sink.publish_one(dead_letter)
+
+    def _patience_s(self) -> float:
+        if not self.learnt:
+            return IDLE_POLL_S
+        return max(0.0, min(IDLE_POLL_S, self.committed_s + self.config.commit_interval_s - self.clock.now_s()))
+
+

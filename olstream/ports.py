@@ -1,0 +1,118 @@
+"""What the loop and recovery need from outside. `io` gives the real thing, tests give fakes.
+
+None of these catches an error of the world to go on with a guess: they retry where that is
+safe, and raise where somebody must decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from olstream.checkpoint import Checkpoint, Partition, Position
+from olstream.journal import Line, Range
+from olstream.messages import Chunk, Headers, Outgoing
+from olstream.pipeline import Pipeline
+
+
+class Lost(Exception):
+    """What was learnt since the last commit is not ours any more: drop the models and recover."""
+
+
+class Source(Protocol):
+    """Our part of the input topics, as a member of the group."""
+
+    def poll(self, records_max: int, timeout_s: float) -> list[Chunk]:
+        """Records in order, one chunk a partition, sorted by topic and partition.
+
+        The group moves partitions only in here; before they go, `before_revoke` is called.
+        Raises Lost where they went without asking.
+        """
+
+    def on_revoke(self, before_revoke: Callable[[], None]) -> None: ...
+
+    def unmarked(self) -> Mapping[Partition, int]:
+        """Where partitions begin whose position was never committed by us; asked once, to be committed at once."""
+
+    def close(self) -> None: ...
+
+
+class Sink(Protocol):
+    """Where predictions, dead letters, journal lines and offsets go, all or nothing."""
+
+    def open_run(self, line: Line) -> int:
+        """Write an opening line; where it stands in the journal."""
+
+    def publish(
+        self,
+        topic: str,
+        keys: Sequence[bytes | None],
+        values: Sequence[bytes | None],
+        headers: Sequence[Headers | None] | None,
+    ) -> None:
+        """Send records; a value of None is left out."""
+
+    def publish_one(self, record: Outgoing) -> None:
+        """Send one dead letter: cut it where the broker finds it too large."""
+
+    def commit(self, line: Line | None, offsets: Mapping[Partition, int]) -> int:
+        """Make all that was sent visible, with this line and these input offsets.
+
+        Returns only when that is certain: the journal offset after the line. Raises Lost where it
+        is certain that it did not happen and cannot be repeated.
+        """
+
+    def close(self) -> None: ...
+
+
+class Journal(Protocol):
+    """The committed lines of this slot."""
+
+    def read(self, start: int) -> list[Line]:
+        """From a journal offset to the end as it is now; StateError where `start` is gone."""
+
+    def end(self) -> int:
+        """The end as it is now; to be asked only while no own transaction is open."""
+
+
+    def is_cut(self) -> bool:
+        """Whether its beginning has been taken away."""
+
+
+class Inputs(Protocol):
+    """Input records by range, outside the group, for learning again."""
+
+    def read(self, wanted: Range, records_max: int) -> Iterator[Chunk]: ...
+
+    def committed(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
+        """The group's committed offsets; partitions without one are left out."""
+
+
+class Store(Protocol):
+    """This slot's checkpoints."""
+
+    def load(self) -> Checkpoint | None: ...
+
+    def save(self, checkpoint: Checkpoint) -> int: ...
+
+    def has_damaged(self) -> bool: ...
+
+    def set_aside(self, label: str) -> None: ...
+
+
+class Checkpoints(Protocol):
+    """Writes checkpoints beside the loop: only the copy is taken in it."""
+
+    def busy(self) -> bool: ...
+
+    def write(self, pipeline: Pipeline, position: Position) -> None: ...
+
+    def wait(self) -> None: ...
+
+
+class Clock(Protocol):
+    """Time for budgets (`now_s`, monotonic) and time for people (`epoch_s`)."""
+
+    def now_s(self) -> float: ...
+
+    def epoch_s(self) -> float: ...

@@ -1,0 +1,209 @@
+"""Checkpoint + the committed journal lines after it = the models as they were.
+
+Runs before the worker joins its group. What the lines name is learnt again from the input
+topics without publishing, under the settings of the time; settings that changed since take effect
+through a checkpoint at the end, so that every stretch is always re-learnt under its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from olstream.checkpoint import Checkpoint, Position
+from olstream.config import Config, identity, settings, with_settings
+from olstream.errors import StateError
+from olstream.journal import Line, ancestry, lineage_lines
+from olstream.messages import Chunk
+from olstream.model import Model, digest_of
+from olstream.pipeline import Pipeline, Processed
+from olstream.ports import Inputs, Journal, Sink, Store
+
+log = logging.getLogger(__name__)
+
+START_AFRESH = "set checkpoint.on_missing: fresh to begin with an empty model"
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """The models where the journal says they are."""
+
+    models: Mapping[str, Model]
+    position: Position
+    replayed: int
+    found: str  # "checkpoint", "journal" or "new": what it was built from
+
+
+@dataclass(slots=True)
+class _Plan:
+    """Where to begin, and which lines of which lineages lead on from there."""
+
+    position: Position
+    config: Config
+    models: dict[str, Model]
+    found: str
+    opening: Line
+    before: list[Line] = field(default_factory=list)  # of earlier lineages, when all of the journal is learnt again
+
+
+class Recovery:
+    """Brings one slot's models back."""
+
+    def __init__(
+        self,
+        config: Config,
+        run: str,
+        store: Store,
+        sink: Sink,
+        journal: Journal,
+        inputs: Inputs,
+        facts: Mapping[str, Any],
+        on_replayed: Callable[[Chunk, Processed], None],
+        on_remaining: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self.config = config
+        self.run_id = run
+        self.store = store
+        self.sink = sink
+        self.journal = journal
+        self.inputs = inputs
+        self.facts = facts
+        self.on_replayed = on_replayed
+        self.on_remaining = on_remaining
+
+    def recover(self) -> Recovered:
+        """The models and their position; on disk there is a checkpoint under today's settings."""
+        checkpoint = self.store.load()
+        plan = self._from_checkpoint(checkpoint) if checkpoint else self._without_checkpoint()
+        opened_at = self.sink.open_run(plan.opening)
+        lines = [line for line in self.journal.read(plan.position.journal_offset) if line.offset < opened_at]
+        self._refuse_newer_lineage(lines, plan.position.lineage)
+        own = lineage_lines(lines, plan.position.lineage, plan.position.seq, self._committed(lines))
+        position, replayed = self._learn_again(plan, plan.before + own)
+        position = Position(position.lineage, position.seq, opened_at + 1, position.offsets)
+        models = self._under_todays_settings(plan)
+        changed = plan.found != "checkpoint" or settings(plan.config) != settings(self.config)
+        if changed:
+            self.store.save(checkpoint_of(self.config, models, position, self.facts))
+        return Recovered(models, position, replayed, plan.found)
+
+    def _from_checkpoint(self, checkpoint: Checkpoint) -> _Plan:
+        config = with_settings(self.config, checkpoint.settings)
+        self._refuse_changed_learners(config)
+        models = {
+            name: Model.restore(name, config.learners[name], config.monitor, meta, arrays)
+            for name, (meta, arrays) in checkpoint.states.items()
+        }
+        position = checkpoint.position
+        opening = Line(self.config.slot, self.run_id, position.lineage)
+        return _Plan(position, config, models, "checkpoint", opening)
+
+    def _without_checkpoint(self) -> _Plan:
+        lines = self.journal.read(0)
+        learnt = [line for line in lines if not line.is_opening]
+        if not learnt and not self.store.has_damaged() and not self.journal.is_cut():
+            return self._afresh("new")
+        match self.config.checkpoint.on_missing:
+            case "fresh":
+                self.store.set_aside("earlier")
+                return self._afresh("new")
+            case "replay" if learnt:
+                return self._along_the_journal(lines, learnt[-1].lineage)
+            case _:
+                raise StateError(
+                    f"slot {self.config.slot} of group {self.config.group} has learnt before, and there is no usable "
+                    f"checkpoint in {self.config.checkpoint.path}: bring its state directory back, set "
+                    "checkpoint.on_missing: replay to learn all of its journal again, or fresh to begin with an empty model"
+                )
+
+    def _afresh(self, found: str) -> _Plan:
+        lineage = uuid.uuid4().hex
+        opening = Line(self.config.slot, self.run_id, lineage, first_of_lineage=True)
+        return _Plan(Position(lineage), self.config, self._empty_models(), found, opening)
+
+    def _along_the_journal(self, lines: Sequence[Line], lineage: str) -> _Plan:
+        """All of the journal from its beginning, through the lineages that led to the last one."""
+        way = ancestry(lines, lineage)
+        before: list[Line] = []
+        seq = 0
+        for name, until in way[:-1]:
+            before += [line for line in lineage_lines(lines, name, seq) if until is None or (line.seq or 0) <= until]
+            seq = until or 0
+        opening = Line(self.config.slot, self.run_id, lineage)
+        return _Plan(Position(lineage, seq), self.config, self._empty_models(), "journal", opening, before)
+
+    def _learn_again(self, plan: _Plan, lines: Sequence[Line]) -> tuple[Position, int]:
+        pipeline = Pipeline(plan.config, plan.models, publishes=False)
+        remaining = sum(r.end - r.start for line in lines for r in line.ranges)
+        offsets = dict(plan.position.offsets)
+        seq, replayed = plan.position.seq, 0
+        if remaining:
+            log.info("learning %d records again from %d journal lines", remaining, len(lines))
+        for line in lines:
+            for wanted in line.ranges:
+                for chunk in self.inputs.read(wanted, self.config.input.batch_max):
+                    self.on_replayed(chunk, pipeline.process(chunk))
+                    replayed += len(chunk)
+                offsets[wanted.topic, wanted.partition] = wanted.end
+                remaining -= wanted.end - wanted.start
+                self.on_remaining(remaining)
+            seq = line.seq or seq
+        return Position(plan.position.lineage, seq, 0, offsets), replayed
+
+    def _under_todays_settings(self, plan: _Plan) -> dict[str, Model]:
+        """The same states under the settings of today; a new learner begins empty, a removed one is kept aside."""
+        removed = {name: model for name, model in plan.models.items() if name not in self.config.learners}
+        for name, model in removed.items():
+            log.warning("learner %s is no longer configured: its last state is kept in the checkpoints so far", name)
+        if removed:
+            self.store.set_aside("before-removal")
+        models: dict[str, Model] = {}
+        for name, learner in self.config.learners.items():
+            if name in plan.models:
+                meta, arrays = plan.models[name].state()
+                models[name] = Model.restore(name, learner, self.config.monitor, meta, arrays)
+            else:
+                models[name] = Model(name, learner, self.config.monitor)
+        return models
+
+    def _empty_models(self) -> dict[str, Model]:
+        return {name: Model(name, learner, self.config.monitor) for name, learner in self.config.learners.items()}
+
+    def _committed(self, lines: Sequence[Line]) -> dict[tuple[str, int], int] | None:
+        if self.config.guarantee == "exactly_once":
+            return None
+        return self.inputs.committed(sorted({(r.topic, r.partition) for line in lines for r in line.ranges}))
+
+    def _refuse_changed_learners(self, then: Config) -> None:
+        for name in self.config.learners.keys() & then.learners.keys():
+            before, now = identity(then, name), identity(self.config, name)
+            differing = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
+            if differing:
+                told = ", ".join(f"{key}: {before.get(key)!r} was, {now.get(key)!r} is configured" for key in differing)
+                raise StateError(
+                    f"learner {name} has learnt under other settings ({told}): put them back, give the learner a new "
+                    "name to begin with an empty model, or move the state directory away and "
+                    "set checkpoint.on_missing: fresh"
+                )
+
+    def _refuse_newer_lineage(self, lines: Sequence[Line], lineage: str) -> None:
+        other = next((line for line in lines if line.lineage != lineage and not line.is_opening), None)
+        if other is not None:
+            raise StateError(
+                f"the journal goes on in another lineage ({other.lineage}, at offset {other.offset}) than this state "
+                f"directory's ({lineage}): bring back the directory that wrote it, or move this one away and "
+                f"{START_AFRESH}, or replay to learn the journal again"
+            )
+
+
+def checkpoint_of(
+    config: Config, models: Mapping[str, Model], position: Position, facts: Mapping[str, Any]
+) -> Checkpoint:
+    """A copy of everything as of now; digests are worked out later, by whoever writes it."""
+    states = {name: model.state() for name, model in models.items()}
+    digests = {name: partial(digest_of, meta, arrays) for name, (meta, arrays) in states.items()}
+    return Checkpoint(states, digests, position, settings(config), facts)

@@ -1,0 +1,141 @@
+"""What people see of the loop: every event of it, told to the metrics and to the health.
+
+The loop calls this once a chunk, once a commit, once a checkpoint; never once a message.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+import orjson
+
+from olstream.checkpoint import Partition
+from olstream.health import Health
+from olstream.messages import Chunk
+from olstream.metrics import Metrics
+from olstream.model import Model
+from olstream.pipeline import Processed
+
+log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Watch:
+    """Metrics and health of one process."""
+
+    def __init__(self, metrics: Metrics, health: Health) -> None:
+        self.metrics = metrics
+        self.health = health
+        self._since_checkpoint = 0
+        self._since_commit = 0
+
+    def timed(self, stage: str, function: Callable[P, T]) -> Callable[P, T]:
+        """The same function, its time added to a stage."""
+
+        @wraps(function)
+        def measured(*args: P.args, **kwargs: P.kwargs) -> T:
+            start = time.perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.metrics.stage(stage, time.perf_counter() - start)
+
+        return measured
+
+    # The loop.
+
+    def processed(self, chunk: Chunk, done: Processed) -> None:
+        metrics = self.metrics
+        metrics.consumed(chunk, done.event_times)
+        for reason, n in Counter(reject.reason for reject in done.rejects.values()).items():
+            metrics.rejected(chunk.topic, reason, n)
+        if done.rejects:
+            self._tell_rejects(chunk, done)
+        if done.tombstones:
+            metrics.tombstones(chunk.topic, done.tombstones)
+        for learner, n in done.unmatched.items():
+            metrics.labels_unmatched(learner, n)
+        for result in done.results:
+            metrics.rows(result.model.name, result.rows)
+            if result.role == "champion" and done.outgoing:
+                metrics.produced(result.model.name, _timestamps(chunk, result.positions))
+        self._since_commit += len(chunk)
+
+    def turned(self, models: Iterable[Model], n: int, seconds: float) -> None:
+        """The loop came round, with n records or none."""
+        self.health.polled()
+        self.metrics.standings(models)
+        if n:
+            self.metrics.batch(n, seconds)
+
+    def committed(self) -> None:
+        self._since_checkpoint += self._since_commit
+        self._since_commit = 0
+        self.metrics.uncheckpointed(self._since_checkpoint)
+
+    def checkpoint_taken(self) -> None:
+        self._since_checkpoint = 0
+        self.metrics.uncheckpointed(0)
+
+    # Recovery.
+
+    def replayed(self, _chunk: Chunk, done: Processed) -> None:
+        self.alive()
+        for result in done.results:
+            self.metrics.replayed(result.model.name, result.rows.n)
+
+    def remaining(self, n: int) -> None:
+        self.metrics.replay_remaining(n)
+        self.health.restoring(f"{n} records to learn again")
+
+    # The group and the broker.
+
+    def alive(self) -> None:
+        """A wait that the loop knows of."""
+        self.health.polled()
+
+    def group_changed(self, kind: str, partitions: Mapping[Partition, int]) -> None:
+        self.metrics.rebalanced(kind)
+        self.metrics.assigned(partitions)
+        self.health.assigned(len(partitions) if kind == "assigned" else None)
+
+    def client_error(self, name: str) -> None:
+        self.metrics.kafka_error(name)
+        if name == "_ALL_BROKERS_DOWN":
+            self.health.broker(False, "no broker answers")
+
+    def statistics(self, text: str, positions: Mapping[Partition, int]) -> None:
+        """The client's own report, every few seconds: where each partition's stable end is."""
+        told: dict[str, Any] = orjson.loads(text)
+        if any(broker.get("state") == "UP" for broker in told.get("brokers", {}).values()):
+            self.health.broker(True)
+        ends = {
+            (topic, int(number)): partition["ls_offset"]
+            for topic, its in told.get("topics", {}).items()
+            for number, partition in its["partitions"].items()
+        }
+        self.metrics.lag({at: (position, ends.get(at, -1)) for at, position in positions.items()})
+
+    def _tell_rejects(self, chunk: Chunk, done: Processed) -> None:
+        """One line an interval and reason; payloads stay out of it."""
+        for i, reject in done.rejects.items():
+            log.warning(
+                "record refused as %s: %s[%d] offset %d: %s",
+                reject.reason,
+                chunk.topic,
+                chunk.partition,
+                chunk.offsets[i],
+                reject.detail,
+                extra={"every_s": 10.0},
+            )
+
+
+def _timestamps(chunk: Chunk, positions: Iterable[int]) -> list[int | None]:
+    return [chunk.timestamps[i] for i in positions]
