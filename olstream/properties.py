@@ -175,7 +175,7 @@ def too_short(commit_interval_s: float, producer: Properties) -> str | None:
     if timeout_s >= commit_interval_s + _COMMIT_MARGIN_S:
         return None
     return (
-        f"{commit_interval_s:g} s and {_COMMIT_MARGIN_S:g} s to spare do not fit into a transaction of {timeout_s:g} s: "
+        f"{commit_interval_s:g} s and {_COMMIT_MARGIN_S:g} s more do not fit into transactions of {timeout_s:g} s: "
         "make it shorter, or raise transaction.timeout.ms under `producer`"
     )
 
