@@ -1,0 +1,264 @@
+"""The fast way to read: a stream mostly repeats one shape of message, and a struct made for it reads it in one go.
+
+A Shape is a set of keys with the kind of each value. It answers only for messages that have
+exactly these keys, each once, of these kinds; the exact reader has the last word on all others:
+
+- every key is required and no other is taken, and outside texts a message holds one `:` a key,
+  so as many `:` as keys means that no key came twice;
+- a backslash could spell a key or a `:` another way, so whoever calls leaves such a message out;
+- numbers are doubles to both readers; integers of fields are taken within int64 only.
+
+`Shapes` keeps a few of them, and takes on a new one only after it has been seen many times:
+a stream that never repeats itself must not make a type for each message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Meta
+from msgspec.structs import astuple
+
+from olstream.instant import rfc3339_ms
+from olstream.interpret import TEXT_MAX, TS_MAX, Interpreter
+from olstream.messages import Example
+from olstream.parse import INTEGER_MIN
+
+Kind: TypeAlias = Literal["number", "text", "boolean", "null", "array", "object"]
+
+SHAPES_MAX: Final = 8
+NAMES_MAX: Final = 256  # a key out of order is looked for among all names
+REPEATS: Final = 32  # on the slow path before a shape gets a struct
+REPEATS_WHEN_FULL: Final = 4096
+CANDIDATES_MAX: Final = 16
+
+_Integer = Annotated[int, Meta(ge=INTEGER_MIN, le=TS_MAX)]
+_Text = Annotated[str, Meta(min_length=1, max_length=TEXT_MAX)]
+_FEATURE: Final[Mapping[Kind, Any]] = {"number": float, "text": str, "boolean": bool}
+_IGNORED: Final[Mapping[Kind, Any]] = {"number": _Integer | float, "text": str, "boolean": bool, "null": None}
+_FIELD: Final[Mapping[str, Mapping[Kind, Any]]] = {
+    "id": {"number": _Integer, "text": _Text, "null": None},
+    "label": {"number": _Integer | float, "text": _Text, "boolean": bool, "null": None},
+    "learner": {"text": str, "null": None},
+    "weight": {"number": Annotated[float, Meta(ge=0.0)]},
+    "ts_ms": {"number": _Integer, "text": str, "null": None},
+    "features": {"array": Annotated[list[float], Meta(min_length=1)], "null": None, "object": None},
+}
+_ABSENT: Final = {"id": None, "label": None, "learner": None, "weight": 1.0, "ts_ms": None}
+
+
+class Slot(NamedTuple):
+    """A key of a message: whether it stands inside the features object, its name, the kind of its value."""
+
+    inside: bool
+    name: str
+    kind: Kind
+
+
+class _Part(NamedTuple):
+    """A slot and what the struct makes of it."""
+
+    slot: Slot
+    attribute: str  # a field of Example, or feature<i>, or ignored<i>
+    type: Any
+
+    @property
+    def is_feature(self) -> bool:
+        return self.attribute.startswith("feature") and self.attribute != "features"
+
+
+class FeaturesStruct(msgspec.Struct, gc=False):
+    """Base of the structs that hold features: their first attributes are those of `shape.names`."""
+
+    shape: ClassVar[Shape]
+
+
+class Shape:
+    """One form of message. `names` and `kinds` are those of its features."""
+
+    def __init__(self, slots: Sequence[Slot], parts: Sequence[_Part], interpreter: Interpreter) -> None:
+        """`slots` in the order of a message, so that a struct finds each key where it looks first."""
+        features = [part.slot for part in parts if part.is_feature]
+        self.names = tuple(slot.name for slot in features)
+        self.kinds = tuple(slot.kind for slot in features)
+        self.colons = len(slots) + sum(slot.name.count(":") for slot in slots)
+        self.flat = interpreter.whole
+        self._has_features = not self.flat or any(slot.name not in interpreter.hidden for slot in slots)
+        self.texts = _texts_getter(parts)
+        self.decode: Callable[[bytes], Any] = self._decoder(parts)
+        self.is_plain = not self.flat and self.texts is None
+
+    @classmethod
+    def of(cls, slots: Sequence[Slot], interpreter: Interpreter) -> Shape | None:
+        """The shape of messages with these keys; None where a struct could not tell them for sure."""
+        parts = [_part(i, slot, interpreter) for i, slot in enumerate(slots)]
+        if len(slots) > NAMES_MAX or any(part is None for part in parts):
+            return None
+        known = [part for part in parts if part is not None]
+        # What Example brings along may be spelt in a message too: such a key must be a field here, or not be there.
+        inherited = {*_FIELD} - {part.attribute for part in known}
+        if any(not slot.inside and slot.name in inherited for slot in slots):
+            return None
+        return cls(slots, known, interpreter)
+
+    def values(self, features: FeaturesStruct) -> tuple[Any, ...]:
+        """The values of a features struct, in the order of `names`."""
+        return astuple(features)[: len(self.names)]
+
+    def plain(self, features: FeaturesStruct) -> dict[str, float | str]:
+        """A features struct as the exact reader gives it."""
+        pairs = zip(self.names, self.values(features), strict=True)
+        return {name: value if isinstance(value, str) else float(value) for name, value in pairs}
+
+    def read(self, data: bytes, colons: int) -> Example | None:
+        """The message, holding that many colons, as an example; None where it is not of this shape for sure."""
+        try:
+            message = self.decode(data)
+        except msgspec.DecodeError:
+            return None
+        if self.texts and colons != self.colons + "".join(self.texts(message)).count(":"):
+            return None
+        example: Example = self._unfolded(message) if self.flat else message
+        if isinstance(example.ts_ms, str):
+            example.ts_ms = rfc3339_ms(example.ts_ms)
+            if example.ts_ms is None:
+                return None
+        return example
+
+    def _unfolded(self, message: Any) -> Example:
+        features = message if self._has_features else None
+        return Example(message.id, features, message.label, message.learner, message.weight, message.ts_ms)
+
+    def _decoder(self, parts: Sequence[_Part]) -> Callable[[bytes], Any]:
+        features_first = sorted(parts, key=lambda part: not part.is_feature)
+        if self.flat:
+            absent = {name: value for name, value in _ABSENT.items() if name not in {part.attribute for part in parts}}
+            message = _struct(FeaturesStruct, features_first, {"shape": self, **absent})
+        else:
+            inside = _struct(FeaturesStruct, [part for part in features_first if part.slot.inside], {"shape": self})
+            outside = [part for part in parts if not part.slot.inside]
+            typed = [part._replace(type=inside) if part.slot.kind == "object" else part for part in outside]
+            message = _struct(Example, typed, {})
+        return msgspec.json.Decoder(message).decode
+
+
+class Shapes:
+    """The shapes that a reader remembers, the last used first, and those that it watches."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self.interpreter = interpreter
+        self.live: list[Shape] = []
+        self._keys: list[frozenset[Slot]] = []
+        self._watched: dict[frozenset[Slot], int] = {}
+
+    def find(self, data: bytes) -> Example | None:
+        """The message as the first shape reads it that can."""
+        colons = data.count(b":")
+        for i, shape in enumerate(self.live):
+            if colons == shape.colons or (colons > shape.colons and shape.texts):
+                example = shape.read(data, colons)
+                if example is not None:
+                    if i:
+                        self._use(i)
+                    return example
+        return None
+
+    def watch(self, tree: dict[str, Any]) -> None:
+        """Count a message that the exact reader accepted; after enough of its kind, remember the shape."""
+        slots = self._slots(tree)
+        if slots is None:
+            return
+        key = frozenset(slots)
+        seen = self._watched.pop(key, 0) + 1
+        if seen >= (REPEATS if len(self.live) < SHAPES_MAX else REPEATS_WHEN_FULL):
+            self._adopt(key, slots)
+            return
+        if len(self._watched) >= CANDIDATES_MAX:
+            self._watched.pop(next(iter(self._watched)))
+        self._watched[key] = seen
+
+    def _adopt(self, key: frozenset[Slot], slots: list[Slot]) -> None:
+        shape = Shape.of(slots, self.interpreter) if key not in self._keys else None
+        if shape is not None:
+            self.live[SHAPES_MAX - 1 :] = []
+            self._keys[SHAPES_MAX - 1 :] = []
+            self.live.insert(0, shape)
+            self._keys.insert(0, key)
+
+    def _use(self, i: int) -> None:
+        self.live.insert(0, self.live.pop(i))
+        self._keys.insert(0, self._keys.pop(i))
+
+    def _slots(self, tree: dict[str, Any]) -> list[Slot] | None:
+        """The keys of a message in its order; None where some value could not stand in a struct."""
+        slots = []
+        for name, value in tree.items():
+            kind = _kind(value)
+            is_features = not self.interpreter.whole and name == self.interpreter.paths["features"]
+            if kind is None or (kind in ("object", "array") and not is_features):
+                return None
+            slots.append(Slot(False, name, kind))
+            if kind == "object":
+                for inner, inner_value in value.items():
+                    inner_kind = _kind(inner_value)
+                    if inner_kind is None or inner_kind in ("object", "array"):
+                        return None
+                    slots.append(Slot(True, inner, inner_kind))
+        return slots
+
+
+def _kind(value: Any) -> Kind | None:
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, (float, int)):
+        return "number"
+    if value is None:
+        return "null"
+    if isinstance(value, dict):
+        return "object"
+    return "array" if all(type(entry) in (float, int) for entry in value) else None
+
+
+def _part(i: int, slot: Slot, interpreter: Interpreter) -> _Part | None:
+    """What the i-th key is to the struct; None where its name or its kind fits none."""
+    if any(character in '"\\' or character < " " for character in slot.name):
+        return None
+    fields = {path: field for field, path in interpreter.paths.items()}
+    field = None if slot.inside else fields.get(slot.name)
+    if field is not None:
+        attribute = "ts_ms" if field == "ts" else field
+        kinds = _FIELD[attribute]
+    elif slot.inside is not interpreter.whole and slot.name not in interpreter.hidden and slot.kind != "null":
+        attribute, kinds = f"feature{i}", _FEATURE
+    else:
+        attribute, kinds = f"ignored{i}", _IGNORED
+    return _Part(slot, attribute, kinds[slot.kind]) if slot.kind in kinds else None
+
+
+def _texts_getter(parts: Sequence[_Part]) -> Callable[[Any], Sequence[str]] | None:
+    """Where the texts of a decoded message are: only there can a `:` stand that ends no key."""
+    paths = [
+        f"features.{part.attribute}" if part.slot.inside else part.attribute
+        for part in parts
+        if part.slot.kind == "text"
+    ]
+    return attrgetter(*paths) if paths else None
+
+
+def _struct(base: type[msgspec.Struct], parts: Sequence[_Part], constants: Mapping[str, Any]) -> type[msgspec.Struct]:
+    """A struct that requires these keys and takes no other; `constants` are attributes of its class."""
+    return msgspec.defstruct(
+        base.__name__,
+        [(part.attribute, part.type) for part in parts],
+        bases=(base,),
+        namespace=dict(constants),
+        rename={part.attribute: part.slot.name for part in parts},
+        kw_only=True,
+        gc=False,
+        forbid_unknown_fields=True,
+    )
