@@ -6,11 +6,17 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from confluent_kafka import Consumer, Message, Producer
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+
+from olstream.config import Config
+from olstream.errors import KafkaError
+from olstream.io import client
+from olstream.io.client import Errors
 
 COMMIT_S = 0.2
 BATCH_MAX = 500
 CALL_S = 10.0
+FIRST_S = 60.0
 
 # A prediction as olstream writes it for these records.
 RECORD = (
@@ -20,40 +26,52 @@ RECORD = (
 )
 
 
-def bare_loop(consumer: Consumer, producer: Producer, source: str, target: str, n: int) -> float:
-    """Consume n records and produce n of a prediction's size; seconds from the first record to the last commit."""
-    producer.init_transactions(CALL_S)
-    consumer.subscribe([source])
-    first = _first(consumer)
+def bare_loop(config: Config, target: str, n: int) -> float:
+    """Consume n records, produce n of a prediction's size: microseconds per message, up to the last commit."""
+    errors = Errors()
+    consumer = client.member(config, errors, lambda _: None)
+    producer = client.producer(config, errors)
+    producer.init_transactions(FIRST_S)
+    try:
+        return _move(consumer, producer, config.input.topics[0], target, n) / n * 1e6
+    finally:
+        consumer.close()
+
+
+def _move(consumer: Consumer, producer: Producer, source: str, target: str, n: int) -> float:
+    consumer.subscribe([source], on_assign=_from_the_start)
+    pending = [_first(consumer)]
     start_s = committed_s = time.perf_counter()
-    pending, moved, open_transaction = [first], 0, False
+    moved, is_open = 0, False
+    send: Callable[..., Any] = producer.produce
     while moved < n:
         messages = [*pending, *consumer.consume(min(BATCH_MAX, n - moved) - len(pending), 0)]
-        pending = []
-        if messages:
-            if not open_transaction:
-                producer.begin_transaction()
-                open_transaction = True
-            send: Callable[..., Any] = producer.produce
-            for key in map(Message.key, messages):
-                send(target, RECORD, key)
-            moved += len(messages)
+        if messages and not is_open:
+            producer.begin_transaction()
+            is_open = True
+        for key in map(Message.key, messages):
+            send(target, RECORD, key)
+        moved += len(messages)
         producer.poll(0)
-        if open_transaction and (time.perf_counter() - committed_s >= COMMIT_S or moved >= n):
+        if is_open and (moved >= n or time.perf_counter() >= committed_s + COMMIT_S):
             position = consumer.position(consumer.assignment())
             producer.send_offsets_to_transaction(position, consumer.consumer_group_metadata(), CALL_S)
             producer.commit_transaction(CALL_S)
-            open_transaction = False
-            committed_s = time.perf_counter()
-        if moved < n and (message := consumer.poll(COMMIT_S)) is not None:
-            pending = [message]
+            committed_s, is_open = time.perf_counter(), False
+        message = consumer.poll(COMMIT_S) if moved < n else None
+        pending = [message] if message is not None else []
     return time.perf_counter() - start_s
 
 
+def _from_the_start(consumer: Consumer, partitions: list[TopicPartition]) -> None:
+    starts = [TopicPartition(p.topic, p.partition, 0) for p in partitions]
+    consumer.incremental_assign(starts)  # the only form under group.protocol=consumer
+
+
 def _first(consumer: Consumer) -> Message:
-    deadline = time.monotonic() + 60.0
+    deadline = time.monotonic() + FIRST_S
     while time.monotonic() < deadline:
         message = consumer.poll(1.0)
         if message is not None and message.error() is None:
             return message
-    raise TimeoutError("no record came within a minute")
+    raise KafkaError(f"no record came within {FIRST_S:.0f} s")

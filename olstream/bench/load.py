@@ -30,7 +30,7 @@ class Topics:
     """The topics of one run of the benchmark; deleted afterwards."""
 
     def __init__(self, kafka: dict[str, str | int | float], prefix: str) -> None:
-        self._kafka = kafka
+        self.kafka, self.prefix = kafka, prefix
         self._admin = AdminClient(dict(kafka))
         self.input, self.bare = f"{prefix}-in", f"{prefix}-bare"
         self.predictions, self.dead_letters = f"{prefix}-predictions", f"{prefix}-dead"
@@ -45,7 +45,7 @@ class Topics:
 
     def fill(self, n: int) -> int:
         """Write the input; the mean size of its values in bytes."""
-        producer = Producer({**self._kafka, "linger.ms": 50, "queue.buffering.max.messages": 1_000_000})
+        producer = Producer({**self.kafka, "linger.ms": 50, "queue.buffering.max.messages": 1_000_000})
         total = 0
         for key, value in records(n):
             while True:

@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+import click
 from rich.console import Console
 
 from olstream.demo.brokers import Broker, Embedded, Names, Real
@@ -30,8 +31,22 @@ CATCH_UP_S: Final = 60.0
 SHOWN: Final = 3  # predictions at the end
 
 
-def run(bootstrap: str | None, rows: int | None, seconds: float, state: Path) -> None:
-    """Stream, learn, watch, and stop after about a minute with a model to look at."""
+@click.command(epilog="Example:  olstream demo --bootstrap localhost:9092")
+@click.option("--bootstrap", help="Use this Kafka, exactly once, instead of the embedded broker.")
+@click.option("--rows", type=click.IntRange(min=100), help="Stream only so many events.")
+@click.option("--seconds", type=click.FloatRange(min=1), default=SECONDS, show_default=True, help="Spread them over this.")
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("demo-state"),
+    show_default=True,
+    help="A directory; each demo makes one of its own in it.",
+)
+def command(bootstrap: str | None, rows: int | None, seconds: float, state: Path) -> None:
+    """Learn from real flights as they leave: two learners side by side, live, in about a minute.
+
+    Without --bootstrap the broker is embedded: the client's own mock, good for a look, without guarantees.
+    """
     console = Console()
     stream = _stream(console)
     broker: Broker = Real(bootstrap) if bootstrap else Embedded()

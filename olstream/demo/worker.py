@@ -71,7 +71,7 @@ class Worker:
             raise OlstreamError(f"the service ended with exit code {code}; it said: {said[-1]} ({self._log})")
 
     def status(self) -> dict[str, Any]:
-        with urllib.request.urlopen(f"{self.url}/status.json", timeout=10) as answer:
+        with _open(f"{self.url}/status.json") as answer:
             document: dict[str, Any] = json.load(answer)
         return document
 
@@ -87,10 +87,15 @@ class Worker:
 
     def _is_ready(self) -> bool:
         try:
-            with urllib.request.urlopen(f"{self.url}/ready", timeout=5):
+            with _open(f"{self.url}/ready"):
                 return True
         except (urllib.error.URLError, OSError):
             return False
+
+
+def _open(url: str) -> Any:
+    # No proxy: the service runs on this machine, whatever http_proxy says.
+    return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=10)
 
 
 def _port() -> int:
