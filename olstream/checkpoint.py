@@ -64,7 +64,7 @@ def to_files(checkpoint: Checkpoint, version: str, created: str) -> dict[str, by
     files: dict[str, bytes] = {}
     learners = {}
     for name, (meta, arrays) in checkpoint.states.items():
-        tensors = {key: np.ascontiguousarray(array) for key, array in arrays.items()}
+        tensors = {key: np.asarray(array, order="C") for key, array in arrays.items()}
         tensors[META] = np.frombuffer(orjson.dumps(meta), dtype=np.uint8)
         data = safetensors.numpy.save(tensors)
         digest = checkpoint.digests[name]
@@ -125,7 +125,7 @@ def from_folder(folder: Path) -> Checkpoint:
         if len(data) != entry["bytes"] or hashlib.sha256(data).hexdigest() != entry["sha256"]:
             raise Damaged(f"{path}: checksum does not match")
         try:
-            arrays = safetensors.numpy.load(data)
+            arrays = {key: array.copy() for key, array in safetensors.numpy.load(data).items()}  # writable
         except safetensors.SafetensorError as error:
             raise Damaged(f"{path}: {error}") from error
         states[name] = orjson.loads(arrays.pop(META).tobytes()), arrays

@@ -15,13 +15,14 @@ from functools import partial
 from typing import Any
 
 from olstream.checkpoint import Checkpoint, Position
-from olstream.config import Config, identity, settings, with_settings
+from olstream.config import Config
 from olstream.errors import StateError
 from olstream.journal import Line, ancestry, lineage_lines
 from olstream.messages import Chunk
 from olstream.model import Model, digest_of
 from olstream.pipeline import Pipeline, Processed
 from olstream.ports import Inputs, Journal, Sink, Store
+from olstream.settings import differences, identity, settings, with_settings
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +93,7 @@ class Recovery:
         return Recovered(models, position, replayed, plan.found)
 
     def _from_checkpoint(self, checkpoint: Checkpoint) -> _Plan:
+        self._refuse_other_topics(checkpoint.facts)
         config = with_settings(self.config, checkpoint.settings)
         self._refuse_changed_learners(config)
         models = {
@@ -131,7 +133,8 @@ class Recovery:
         before: list[Line] = []
         seq = 0
         for name, until in way[:-1]:
-            before += [line for line in lineage_lines(lines, name, seq) if until is None or (line.seq or 0) <= until]
+            counting = lineage_lines(lines, name, seq, self._committed(lines))
+            before += [line for line in counting if until is None or (line.seq or 0) <= until]
             seq = until or 0
         opening = Line(self.config.slot, self.run_id, lineage)
         return _Plan(Position(lineage, seq), self.config, self._empty_models(), "journal", opening, before)
@@ -180,15 +183,29 @@ class Recovery:
 
     def _refuse_changed_learners(self, then: Config) -> None:
         for name in self.config.learners.keys() & then.learners.keys():
-            before, now = identity(then, name), identity(self.config, name)
-            differing = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
-            if differing:
-                told = ", ".join(f"{key}: {before.get(key)!r} was, {now.get(key)!r} is configured" for key in differing)
+            changed = differences(identity(then, name), identity(self.config, name))
+            if changed:
                 raise StateError(
-                    f"learner {name} has learnt under other settings ({told}): put them back, give the learner a new "
+                    f"learner {name} has learnt under other settings ({', '.join(changed)}): put them back, give the learner a new "
                     "name to begin with an empty model, or move the state directory away and "
                     "set checkpoint.on_missing: fresh"
                 )
+
+    def _refuse_other_topics(self, then: Mapping[str, Any]) -> None:
+        """A topic made anew under an old name holds other records at the same offsets."""
+        now_ids = self.facts.get("topic_ids", {})
+        for topic, topic_id in then.get("topic_ids", {}).items():
+            if topic in now_ids and now_ids[topic] != topic_id:
+                raise StateError(
+                    f"topic {topic} was made anew since the last checkpoint (its id was {topic_id}, now "
+                    f"{now_ids[topic]}): use a new `group`, or move the state directory away and {START_AFRESH}"
+                )
+        before, now = then.get("journal"), self.facts.get("journal")
+        if before and now and before["topic"] == now["topic"] and before["partitions"] != now["partitions"]:
+            raise StateError(
+                f"the journal {now['topic']} has {now['partitions']} partitions, it had {before['partitions']}: slots "
+                "would no longer find their lines; name a new journal in output.journal together with a new `group`"
+            )
 
     def _refuse_newer_lineage(self, lines: Sequence[Line], lineage: str) -> None:
         other = next((line for line in lines if line.lineage != lineage and not line.is_opening), None)

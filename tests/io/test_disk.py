@@ -1,0 +1,191 @@
+"""The state directory: whole or not at all, damaged ones kept aside, one process at a time."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pytest
+
+from olstream.checkpoint import FORMAT, Checkpoint, Position
+from olstream.errors import ConfigError, FencedError, StateError
+from olstream.io import disk
+from olstream.io.disk import Store, newest_whole, slot_directories
+
+
+def checkpoint(seq: int) -> Checkpoint:
+    weights = np.arange(6, dtype=np.float64).reshape(2, 3) + seq
+    state = {"seen": seq, "names": ["a", "ü"]}, {"weights": weights, "empty": np.empty(0), "steps": np.array(seq)}
+    offsets = {("events", 0): 10 * seq, ("events", 11): 7}
+    return Checkpoint({"fraud": state}, {"fraud": f"digest-{seq}"}, Position("L", seq, 3, offsets), {"bias": True})
+
+
+def opened(tmp_path: Path, keep: int = 3) -> Store:
+    store = Store(tmp_path / "group" / "0", keep)
+    store.open()
+    return store
+
+
+def folders(store: Store) -> list[str]:
+    return sorted(p.name for p in store.directory.iterdir() if p.name != "lock")
+
+
+def test_what_is_saved_is_loaded_bit_for_bit(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.save(checkpoint(5))
+
+    loaded = store.load()
+
+    assert loaded is not None
+    meta, arrays = loaded.states["fraud"]
+    assert meta == {"seen": 5, "names": ["a", "ü"]}
+    assert arrays["weights"].tobytes() == (np.arange(6, dtype=np.float64) + 5).tobytes()
+    assert arrays["weights"].shape == (2, 3)
+    assert arrays["empty"].shape == (0,)
+    assert arrays["steps"].shape == ()
+    assert loaded.position == checkpoint(5).position
+    assert loaded.settings == {"bias": True}
+
+
+def test_the_newest_of_several_is_loaded_and_only_so_many_are_kept(tmp_path: Path) -> None:
+    store = opened(tmp_path, keep=2)
+    for seq in (8, 9, 10, 11):
+        store.save(checkpoint(seq))
+
+    loaded = store.load()
+
+    assert loaded is not None and loaded.position.seq == 11
+    assert len(folders(store)) == 2
+
+
+def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.save(checkpoint(1))
+
+    files = [path for path in store.directory.rglob("*") if path.is_file()]
+
+    assert files and all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in files)
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "flipped", "gone", "manifest cut", "manifest flipped"])
+def test_a_damaged_checkpoint_is_kept_aside_and_the_older_one_used(tmp_path: Path, damage: str) -> None:
+    store = opened(tmp_path)
+    store.save(checkpoint(1))
+    store.save(checkpoint(2))
+    newest = max(store.directory.glob("checkpoint-*"))
+    path = newest / ("manifest.json" if "manifest" in damage else "fraud.safetensors")
+    data = bytearray(path.read_bytes())
+    if "cut" in damage:
+        path.write_bytes(data[:-7])
+    elif "flipped" in damage:
+        data[len(data) // 2] ^= 1
+        path.write_bytes(data)
+    elif damage == "empty":
+        path.write_bytes(b"")
+    else:
+        path.unlink()
+
+    loaded = store.load()
+
+    assert loaded is not None and loaded.position.seq == 1
+    assert (store.directory / f"damaged-{newest.name}").exists()
+    assert store.has_damaged()
+
+
+def test_when_all_are_damaged_there_is_none(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.save(checkpoint(1))
+    for path in store.directory.rglob("manifest.json"):
+        path.write_bytes(b"{}")
+
+    assert store.load() is None
+    assert store.has_damaged()
+
+
+def test_a_newer_format_is_refused_naming_both_numbers_and_left_alone(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.save(checkpoint(1))
+    (manifest,) = store.directory.rglob("manifest.json")
+    fields = orjson.loads(manifest.read_bytes())
+    manifest.write_bytes(orjson.dumps(fields | {"format": FORMAT + 1}))
+    before = manifest.read_bytes()
+
+    with pytest.raises(StateError, match=f"format {FORMAT + 1}.* up to {FORMAT}"):
+        store.load()
+
+    assert manifest.read_bytes() == before
+
+
+def test_a_file_name_in_the_manifest_cannot_lead_outside(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.save(checkpoint(1))
+    (manifest,) = store.directory.rglob("manifest.json")
+    text = manifest.read_bytes().replace(b"fraud.safetensors", b"../../../etc/pwd.st")
+    manifest.write_bytes(text)
+
+    assert store.load() is None
+
+
+def test_what_a_dead_process_left_half_written_is_swept_at_the_next_start(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    (store.directory / ".writing-abc").mkdir()
+    (store.directory / ".writing-abc" / "fraud.safetensors").write_bytes(b"half")
+    store.close()
+
+    opened(tmp_path)
+
+    assert folders(store) == []
+
+
+def test_a_write_that_fails_leaves_nothing_behind_and_the_older_one_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = opened(tmp_path)
+    store.save(checkpoint(1))
+
+    def full(_handle: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(disk.os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        store.save(checkpoint(2))
+    monkeypatch.undo()
+
+    loaded = store.load()
+    assert loaded is not None and loaded.position.seq == 1
+    assert len(folders(store)) == 1
+
+
+def test_a_held_lock_means_another_worker_and_is_released_by_closing(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+
+    with pytest.raises(FencedError, match="another process holds"):
+        opened(tmp_path)
+    store.close()
+
+    opened(tmp_path)
+
+
+def test_a_directory_that_cannot_be_made_is_told_with_user_and_remedy(tmp_path: Path) -> None:
+    blocked = tmp_path / "group"
+    blocked.write_text("a file where a directory should be")
+
+    with pytest.raises(ConfigError, match=rf"{blocked}.*uid {os.getuid()}.*fsGroup"):
+        opened(tmp_path)
+
+
+def test_slots_are_found_from_any_level_of_the_path(tmp_path: Path) -> None:
+    for slot in ("0", "1"):
+        store = Store(tmp_path / "group" / slot)
+        store.open()
+        store.save(checkpoint(int(slot) + 1))
+
+    for root in (tmp_path, tmp_path / "group"):
+        assert [p.name for p in slot_directories(root)] == ["0", "1"]
+    assert slot_directories(tmp_path / "group" / "1") == [tmp_path / "group" / "1"]
+    found = newest_whole(tmp_path / "group" / "1")
+    assert found is not None and found.position.seq == 2
