@@ -34,7 +34,7 @@ SHOWN: Final = 3  # predictions at the end
 @click.command(epilog="Example:  olstream demo --bootstrap localhost:9092")
 @click.option("--bootstrap", help="Use this Kafka, exactly once, instead of the embedded broker.")
 @click.option("--rows", type=click.IntRange(min=100), help="Stream only so many events.")
-@click.option("--seconds", type=click.FloatRange(min=1), default=SECONDS, show_default=True, help="Spread them over this.")
+@click.option("--seconds", type=click.FloatRange(min=1), default=SECONDS, show_default=True, help="Spread over this.")
 @click.option(
     "--state",
     type=click.Path(path_type=Path, file_okay=False),
