@@ -1,0 +1,262 @@
+"""What happened, told to Prometheus: one method for each thing the loop can tell.
+
+Calls come once a batch or more rarely, never once a message, and from any thread. Counters count
+this process's life: a restart begins at 0, and what recovery learns again is `replayed` alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from prometheus_client import GCCollector, PlatformCollector, ProcessCollector
+
+from olstream import __version__
+from olstream.config import Config
+from olstream.families import DISK_REASONS, KAFKA_CODES, OTHER, PRODUCE_REASONS, Families, confused, roles
+from olstream.health import Health
+from olstream.lag import Lag, Partition
+from olstream.messages import Chunk, Reason
+from olstream.series import BatchHistogram, Number
+from olstream.standing import Board
+
+if TYPE_CHECKING:
+    from olstream.model import Model, Rows
+
+YEAR_2000_MS: Final = 946_684_800_000
+DAY_MS: Final = 86_400_000
+
+
+class _Learner:
+    """The series of one learner, looked up once."""
+
+    def __init__(self, name: str, config: Config, families: Families) -> None:
+        f = families
+        self.labelled = f.events.at(name, "labelled")
+        self.unlabelled = f.events.at(name, "unlabelled")
+        self.label_only = f.events.at(name, "label_only")
+        self.replayed = f.events.at(name, "replayed")
+        self.predictions = f.predictions.at(name)
+        self.latency = f.latency.at(name)
+        self.scored = f.scored.at(name)
+        self.loss = f.loss.at(name)
+        self.updated = f.updates.at(name, "updated")
+        self.passive = f.updates.at(name, "passive")
+        self.skipped = f.updates.at(name, "skipped")
+        self.unstable = f.unstable.at(name)
+        self.features = f.features.at(name)
+        self.novel = f.novel.at(name)
+        self.overflowed = f.overflowed.at(name)
+        self.widths = f.widths.at(name)
+        self.steps = f.step_size.at(name)
+        self.regression = config.learners[name].task == "regression"
+        if self.regression:
+            self.absolute_error = f.absolute_error.at(name)
+            self.squared_error = f.squared_error.at(name)
+        else:
+            self.mistakes = f.mistakes.at(name)
+            self.margin = f.margin.at(name)
+            self.margin_after = f.margin_after.at(name)
+        texts = confused(config.learners[name])
+        self.confusion = [[f.confusion.at(name, label, predicted) for predicted in texts] for label in texts]
+
+    def count(self, rows: Rows) -> None:
+        counts = rows.counts
+        self.labelled.add(counts.labelled)
+        self.unlabelled.add(counts.seen - counts.labelled)
+        self.scored.add(counts.labelled)
+        self.loss.add(counts.loss)
+        self.updated.add(counts.updated)
+        self.passive.add(counts.passive)
+        self.skipped.add(counts.skipped)
+        self.unstable.add(counts.unstable)
+        self.features.add(counts.features)
+        self.novel.add(counts.novel)
+        self.overflowed.add(counts.overflowed)
+        if self.regression:
+            self.absolute_error.add(counts.absolute_error)
+            self.squared_error.add(counts.squared_error)
+        else:
+            self.mistakes.add(counts.mistakes)
+
+    def observe(self, rows: Rows) -> None:
+        self.widths.observe_many(rows.entries[rows.entries >= 0])
+        self.steps.observe_many(rows.step[rows.updated != 0])
+        if self.regression or not rows.counts.labelled:
+            return
+        measured = rows.measured != 0
+        self.margin.observe_many(rows.margin[measured])
+        self.margin_after.observe_many(rows.margin_after[measured])
+        if self.confusion:
+            _confuse(self.confusion, rows.truth[measured], rows.predicted[measured])
+
+
+class Metrics:
+    """The numbers of one process, in a registry of its own.
+
+    `board`, `behind` and `health` hold what is read off when somebody asks.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        health: Health,
+        *,
+        version: str = __version__,
+        librdkafka: str = "none",
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.config = config
+        self.roles = roles(config)
+        self.version = version
+        self.librdkafka = librdkafka
+        self.now = now
+        self.started_s = now()
+        self.health = health
+        self.board = Board()
+        self.behind = Lag(now)
+        self.families = Families(config, self.board, self.behind, health, version, librdkafka)
+        self.registry = self.families.registry
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        GCCollector(registry=self.registry)
+        self._learners = {name: _Learner(name, config, self.families) for name in config.learners}
+        self._uncommitted: defaultdict[str, list[Sequence[int | None]]] = defaultdict(list)
+
+    # Input
+
+    def consumed(self, chunk: Chunk, ts_ms: Sequence[int | None] = ()) -> None:
+        """Records of the live loop; `ts_ms`: the times that accepted messages gave themselves."""
+        self.families.consumed.at(chunk.topic).add(len(chunk))
+        record_ms = _times(chunk.timestamps)
+        plausible = self._plausible(record_ms)
+        if plausible.any():
+            self.behind.consumed((chunk.topic, chunk.partition), float(record_ms[plausible][-1]) / 1000)
+        own_ms = _times(ts_ms)
+        strange = _strange(record_ms, plausible) + _strange(own_ms, self._plausible(own_ms))
+        self.families.implausible.at(chunk.topic).add(strange)
+
+    def rejected(self, topic: str, reason: Reason, n: int = 1) -> None:
+        self.families.rejected.at(topic, reason).add(n)
+
+    def tombstones(self, topic: str, n: int = 1) -> None:
+        self.families.tombstones.at(topic).add(n)
+
+    def offsets_lost(self, topic: str, n: int) -> None:
+        self.families.offsets_lost.at(topic).add(n)
+
+    # Learning
+
+    def rows(self, learner: str, rows: Rows) -> None:
+        """What the live loop's model made of a batch."""
+        bound = self._learners[learner]
+        bound.count(rows)
+        bound.observe(rows)
+
+    def labels_unmatched(self, learner: str, n: int = 1, reason: str = "unknown") -> None:
+        """Messages with nothing but a label, whose features were not found waiting."""
+        self._learners[learner].label_only.add(n)
+        self.families.unmatched.at(learner, reason).add(n)
+
+    def replayed(self, learner: str, n: int) -> None:
+        self._learners[learner].replayed.add(n)
+
+    def replay_remaining(self, n: int) -> None:
+        self.families.replay_remaining.set(n)
+
+    def standings(self, models: Iterable[Model]) -> None:
+        """The loop came round: here are the models, should anybody have asked. Once a turn, between batches."""
+        self.board.answer(models)
+
+    # Output
+
+    def produced(self, learner: str, timestamps: Sequence[int | None]) -> None:
+        """Predictions handed to the producer, by the timestamps of their records."""
+        self._learners[learner].predictions.add(len(timestamps))
+        self._uncommitted[learner].append(timestamps)
+
+    def produce_failed(self, topic: str, code: str) -> None:
+        self.families.produce_failures.at(topic, PRODUCE_REASONS.get(code, OTHER)).add(1)
+
+    def committed(self, outcome: str = "committed") -> None:
+        """How a transaction ended. After `aborted` the same predictions are sent again."""
+        self.families.commits.at(outcome).add(1)
+        if outcome == "aborted":
+            return
+        if outcome != "lost":
+            for learner, batches in self._uncommitted.items():
+                self._waited(self._learners[learner].latency, batches)
+        self._uncommitted.clear()
+
+    # Kafka
+
+    def assigned(self, partitions: Collection[Partition]) -> None:
+        self.families.assigned.set(len(partitions))
+        self.behind.assigned(partitions)
+
+    def rebalanced(self, kind: str) -> None:
+        self.families.rebalances.at(kind).add(1)
+
+    def lag(self, positions: Mapping[Partition, tuple[int, int]]) -> None:
+        """{partition: (our next offset, the stable end)} of all that is assigned; negative = not known."""
+        self.behind.measured(positions)
+
+    def kafka_error(self, code: str) -> None:
+        self.families.kafka_errors.at(code if code in KAFKA_CODES else OTHER).add(1)
+
+    # Time and state
+
+    def batch(self, n: int, seconds: float) -> None:
+        """One turn of the loop that had records."""
+        self.families.batch_messages.at().observe(n)
+        self.families.batch_duration.at().observe(seconds)
+
+    def stage(self, name: str, seconds: float) -> None:
+        self.families.stages.at(name).add(max(0.0, seconds))
+
+    def restored(self, result: str) -> None:
+        """fresh: a new slot; restored: from its newest checkpoint; fell_back: from an older one; failed."""
+        self.families.restores.at(result).add(1)
+
+    def checkpoint_written(self, seconds: float, size_bytes: int) -> None:
+        self.families.checkpoint_duration.at().observe(seconds)
+        self.families.checkpoint_bytes.set(size_bytes)
+        self.families.checkpoint_last.set(self.now())
+
+    def checkpoint_failed(self, error: BaseException) -> None:
+        io = "io" if isinstance(error, OSError) else OTHER
+        reason = DISK_REASONS.get(error.errno or 0, io) if isinstance(error, OSError) else io
+        self.families.checkpoint_failures.at(reason).add(1)
+
+    def uncheckpointed(self, n: int) -> None:
+        self.families.uncheckpointed.set(n)
+
+    def _plausible(self, times_ms: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return (times_ms >= YEAR_2000_MS) & (times_ms <= self.now() * 1000 + DAY_MS)
+
+    def _waited(self, latency: BatchHistogram, batches: list[Sequence[int | None]]) -> None:
+        times_ms = np.concatenate([_times(timestamps) for timestamps in batches])
+        waited_s = self.now() - times_ms[self._plausible(times_ms)] / 1000
+        latency.observe_many(np.maximum(waited_s, 0.0))  # a producer's clock may be ahead of ours
+
+
+def _times(times_ms: Sequence[int | None]) -> NDArray[np.float64]:
+    return np.array(times_ms, np.float64)  # None becomes nan
+
+
+def _strange(times_ms: NDArray[np.float64], plausible: NDArray[np.bool_]) -> int:
+    return int(np.count_nonzero(~plausible & ~np.isnan(times_ms)))
+
+
+def _confuse(cells: list[list[Number]], truth: NDArray[Any], predicted: NDArray[Any]) -> None:
+    """Add each (label, prediction) pair; classes past the first few share the last cell."""
+    n = len(cells)
+    known = (truth >= 0) & (predicted >= 0)
+    pairs = np.minimum(truth[known], n - 1) * n + np.minimum(predicted[known], n - 1)
+    for pair, count in enumerate(np.bincount(pairs, minlength=n * n).tolist()):
+        if count:
+            cells[pair // n][pair % n].add(count)

@@ -1,0 +1,91 @@
+"""How a learner stands: the numbers that people watch, as of one moment between two batches.
+
+Whoever looks asks the board, and the loop answers at its next turn, so a live model is never
+read from another thread, and nothing is computed while nobody looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from threading import Event
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from olstream.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """None is "not known": no label yet, or no such number for this task or learner."""
+
+    seen: int = 0
+    labelled: int = 0
+    updates: int = 0
+    error_total: float | None = None
+    error_sliding: float | None = None
+    error_fading: float | None = None
+    loss_total: float | None = None
+    loss_sliding: float | None = None
+    loss_fading: float | None = None
+    baseline_majority: float | None = None
+    baseline_no_change: float | None = None
+    features: int | None = None
+    classes: int | None = None
+    weights_norm: float | None = None
+    weight_abs_max: float | None = None
+    variance_mean: float | None = None
+    size_bytes: int | None = None
+
+    @staticmethod
+    def of(model: Model) -> Standing:
+        tally = model.tally
+        return Standing(
+            seen=tally.seen,
+            labelled=tally.labelled,
+            updates=tally.updates,
+            error_total=tally.error_rate("total"),
+            error_sliding=tally.error_rate("sliding"),
+            error_fading=tally.error_rate("fading"),
+            loss_total=tally.loss_mean("total"),
+            loss_sliding=tally.loss_mean("sliding"),
+            loss_fading=tally.loss_mean("fading"),
+            baseline_majority=tally.baseline("majority"),
+            baseline_no_change=tally.baseline("no_change"),
+            features=model.n_features,
+            classes=model.classes.known if tally.classify else None,
+            weights_norm=model.weights_norm(),
+            weight_abs_max=model.weight_abs_max(),
+            variance_mean=model.variance_mean(),
+            size_bytes=model.nbytes,
+        )
+
+
+class Board:
+    """The last standing of each learner."""
+
+    def __init__(self) -> None:
+        self.standings: dict[str, Standing] = {}
+        self._wanted = True
+        self._answered = Event()
+
+    def ask(self, patience_s: float) -> None:
+        """Have the standings renewed; where the loop does not come round in time, they stay as they are."""
+        self._answered.clear()
+        self._wanted = True
+        self._answered.wait(patience_s)
+
+    def answer(self, models: Iterable[Model]) -> None:
+        """The loop came round: renew the standings if anybody asked."""
+        if self._wanted:
+            self._wanted = False
+            self.standings = {**self.standings, **{model.name: Standing.of(model) for model in models}}
+            self._answered.set()
+
+    def read(self, *fields: str) -> dict[tuple[str, ...], float | None]:
+        """{(learner,): value} of one field; of several, {(learner, what follows the first _): value}."""
+        return {
+            (name, *([field.partition("_")[2]] if len(fields) > 1 else [])): getattr(standing, field)
+            for name, standing in self.standings.items()
+            for field in fields
+        }

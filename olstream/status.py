@@ -1,0 +1,94 @@
+"""What a running service says about itself: one JSON document without secrets."""
+
+from __future__ import annotations
+
+import platform
+import re
+from typing import Any, Final
+
+from olstream.metrics import Metrics
+from olstream.standing import Standing
+
+SECRET: Final = re.compile(
+    r"pass|pwd|secret|token|key|jaas|oauth|credential|bearer|authorization|cookie|\bpem\b", re.IGNORECASE
+)
+USER_IN_URL: Final = re.compile(r"(?<=://)[^/@\s]*(?=@)")
+HIDDEN: Final = "***"
+
+
+def describe(metrics: Metrics) -> dict[str, Any]:
+    """The document of /status.json. What is not known yet is null; times are epoch seconds."""
+    config, families = metrics.config, metrics.families
+    live, ready = metrics.health.live(), metrics.health.ready()
+    return {
+        "version": metrics.version,
+        "python": platform.python_version(),
+        "librdkafka": metrics.librdkafka,
+        "started": metrics.started_s,
+        "now": metrics.now(),
+        "group": config.group,
+        "slot": config.slot,
+        "guarantee": config.guarantee,
+        "live": {"ok": live[0], "detail": live[1]},
+        "ready": {"ok": ready[0], "detail": ready[1]},
+        "learners": {name: _learner(metrics, name) for name in config.learners},
+        "topics": {topic: _topic(metrics, topic) for topic in config.input.topics},
+        "commits": {outcome: int(n) for (outcome,), n in families.commits.values().items()},
+        "checkpoint": {
+            "written": families.checkpoint_last.value,
+            "size_bytes": families.checkpoint_bytes.value,
+            "uncheckpointed": families.uncheckpointed.value,
+        },
+        "config": redacted(config.model_dump(mode="json", by_alias=True)),
+    }
+
+
+def _learner(metrics: Metrics, name: str) -> dict[str, Any]:
+    """The model's own numbers count its whole life, `produced` this process's."""
+    learner = metrics.config.learners[name]
+    standing = metrics.board.standings.get(name, Standing())
+    return {
+        "role": metrics.roles[name],
+        "algorithm": learner.algorithm,
+        "task": learner.task,
+        "seen": standing.seen,
+        "labelled": standing.labelled,
+        "updates": standing.updates,
+        "produced": int(metrics.families.predictions.at(name).value or 0),
+        "error": {window: getattr(standing, f"error_{window}") for window in ("sliding", "fading", "total")},
+        "loss": {window: getattr(standing, f"loss_{window}") for window in ("sliding", "fading", "total")},
+        "baseline": {"majority": standing.baseline_majority, "no_change": standing.baseline_no_change},
+        "features": standing.features,
+        "classes": standing.classes,
+        "size_bytes": standing.size_bytes,
+    }
+
+
+def _topic(metrics: Metrics, topic: str) -> dict[str, Any]:
+    families, behind = metrics.families, metrics.behind
+    lag = {partition: n for (of, partition), n in behind.by_partition().items() if of == topic}
+    rejected = {reason: int(n) for (of, reason), n in families.rejected.values().items() if of == topic and n}
+    return {
+        "consumed": int(families.consumed.at(topic).value or 0),
+        "rejected": rejected,
+        "assigned": sorted(number for of, number in behind.partitions if of == topic),
+        "lag": lag,
+        "lag_seconds": behind.by_topic().get((topic,)),
+    }
+
+
+def redacted(config: dict[str, Any]) -> dict[str, Any]:
+    """The configuration without what its keys' names call secret. A learner has none, and any name."""
+    return {key: value if key == "learners" else _redacted(value) for key, value in config.items()}
+
+
+def _redacted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: HIDDEN if _is_secret(key, under) else _redacted(under) for key, under in value.items()}
+    if isinstance(value, list):
+        return [_redacted(item) for item in value]
+    return USER_IN_URL.sub(HIDDEN, value) if isinstance(value, str) else value
+
+
+def _is_secret(key: str, value: Any) -> bool:
+    return SECRET.search(key) is not None and value is not None and not isinstance(value, dict)
