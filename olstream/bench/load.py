@@ -6,9 +6,11 @@ import json
 import random
 from collections.abc import Iterator
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+
+from olstream.errors import KafkaError
 
 FEATURES = 20
 ANSWER_S = 30.0
@@ -38,10 +40,14 @@ class Topics:
 
     def make(self) -> None:
         # One partition and one copy: the loop is measured here, not the cluster.
-        for topic in (self.input, self.bare, self.predictions, self.dead_letters):
-            for done in self._admin.create_topics([NewTopic(topic, 1, 1)]).values():
+        wanted = [self.input, self.bare, self.predictions, self.dead_letters]
+        try:
+            for topic, done in self._admin.create_topics([NewTopic(t, 1, 1) for t in wanted]).items():
                 done.result(ANSWER_S)
-            self._made.append(topic)
+                self._made.append(topic)
+        except KafkaException as error:
+            where = self.kafka["bootstrap.servers"]
+            raise KafkaError(f"the topics of the benchmark cannot be made at {where}: {error}") from None
 
     def fill(self, n: int) -> int:
         """Write the input; the mean size of its values in bytes."""
@@ -56,9 +62,10 @@ class Topics:
                     producer.poll(0.1)
             total += len(value)
         if producer.flush(ANSWER_S):
-            raise TimeoutError(f"the broker did not take all records within {ANSWER_S:.0f} s")
+            raise KafkaError(f"the broker did not take all records within {ANSWER_S:.0f} s")
         return total // n
 
     def delete(self, *more: str) -> None:
-        for done in self._admin.delete_topics([*self._made, *more]).values():
-            done.exception(ANSWER_S)  # a topic that was never made is gone too
+        if self._made:
+            for done in self._admin.delete_topics([*self._made, *more]).values():
+                done.exception(ANSWER_S)  # a topic that was never made is gone too

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+
+from olstream.errors import KafkaError
 
 ANSWER_S = 30.0
 
@@ -81,5 +83,8 @@ class Real:
 
     def make(self, topics: Sequence[str]) -> None:
         admin = AdminClient({"bootstrap.servers": self.bootstrap})
-        for done in admin.create_topics([NewTopic(topic, 1) for topic in topics]).values():
-            done.result(ANSWER_S)
+        try:
+            for done in admin.create_topics([NewTopic(topic, 1) for topic in topics]).values():
+                done.result(ANSWER_S)
+        except KafkaException as error:
+            raise KafkaError(f"the topics of the demo cannot be made at {self.bootstrap}: {error}") from None
