@@ -213,3 +213,19 @@ def for_client(kind: Literal["consumer", "producer", "admin"], common: Propertie
     foreign = {"consumer": _PRODUCER, "producer": _CONSUMER, "admin": _CONSUMER | _PRODUCER}[kind]
     merged = {canonical(name): text(value) for name, value in common.items() if name not in foreign}
     return merged | {canonical(name): text(value) for name, value in own.items()}
+
+
+_SECRET: Final = ("password", "secret", "passphrase", ".pem", "sasl.oauthbearer.config", "sasl.oauthbearer.extensions")
+HIDDEN: Final = "***"
+
+
+def is_secret(name: str) -> bool:
+    return any(part in name for part in _SECRET)
+
+
+def without_secrets(said: str, *given: Properties) -> str:
+    """What a client said, less the values that nobody may read."""
+    for name, value in ((name, text(value)) for section in given for name, value in section.items()):
+        if is_secret(name) and value:
+            said = said.replace(value, HIDDEN)
+    return said

@@ -28,7 +28,7 @@ def _seconds(value: object, info: ValidationInfo) -> object:
     return int(match[1]) / 1000 if match[2] == "ms" and match[1].isdigit() else float(match[1]) * _UNITS_S[match[2]]
 
 
-def _seconds_text(value_s: float) -> str:
+def seconds_text(value_s: float) -> str:
     if value_s.is_integer():
         return f"{int(value_s)}s"
     whole_ms = round(value_s * 1000)
@@ -97,7 +97,7 @@ def _text(check: Callable[[str], str]) -> BeforeValidator:
 Duration = Annotated[
     float,
     BeforeValidator(_seconds, json_schema_input_type=str),
-    PlainSerializer(_seconds_text, return_type=str, when_used="json"),
+    PlainSerializer(seconds_text, return_type=str, when_used="json"),
 ]
 Size = Annotated[int, BeforeValidator(_bytes, json_schema_input_type=int | str)]
 Whole = Annotated[int, BeforeValidator(_unquoted, json_schema_input_type=int)]

@@ -1,0 +1,77 @@
+"""`olstream COMMAND`: runs a command; turns what it raises into one sentence and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Final
+
+import click
+
+from olstream import __version__
+from olstream.commands import Commands
+from olstream.errors import ConfigError, OlstreamError
+
+_DEBUG: Final = "--debug"
+_SIGNALLED: Final = 128  # as shells count: plus the signal's number
+_SIGINT, _SIGPIPE = 2, 13
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=True)
+@click.version_option(__version__, message="olstream %(version)s")
+@click.option(_DEBUG, is_flag=True, help="Show where an error comes from; may stand anywhere on the line.")
+def root(debug: bool) -> None:
+    """Learn from streams of events, one record at a time, on Kafka.
+
+    \b
+    Example:
+      olstream demo
+      olstream run deploy/example.yaml
+    """
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line; its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        result = root.main([a for a in arguments if a != _DEBUG], prog_name="olstream", standalone_mode=False)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the last flush complains once more
+        return _SIGNALLED + _SIGPIPE
+    except Exception as error:
+        if _DEBUG in arguments:
+            traceback.print_exc()
+        sentence, code = _explained(error)
+        print(f"olstream: {sentence}", file=sys.stderr)
+        return code
+    except KeyboardInterrupt:
+        return _interrupted()
+
+
+def _explained(error: Exception) -> tuple[str, int]:
+    if isinstance(error, OlstreamError):
+        return str(error), error.exit_code
+    if isinstance(error, click.Abort):
+        return "interrupted", _SIGNALLED + _SIGINT
+    if isinstance(error, click.UsageError):
+        path = error.ctx.command_path if error.ctx else "olstream"
+        message = error.format_message().rstrip(".")
+        return f"{message[:1].lower()}{message[1:]} (see {path} --help)", ConfigError.exit_code
+    if isinstance(error, click.ClickException):
+        return error.format_message(), ConfigError.exit_code
+    if isinstance(error, PermissionError | FileNotFoundError | IsADirectoryError | NotADirectoryError):
+        return f"{error.filename}: {error.strerror}", ConfigError.exit_code
+    return f"unexpected {type(error).__name__}: {error} (run again with --debug to see where)", OlstreamError.exit_code
+
+
+def _interrupted() -> int:
+    print("olstream: interrupted", file=sys.stderr)
+    return _SIGNALLED + _SIGINT
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""Topics: which there are, how they are set, and making the missing ones.
+
+Asked for by name in the list of all topics, never one by one: a broker may make a topic that it is asked about.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from confluent_kafka import KafkaError as ClientError
+from confluent_kafka import KafkaException, TopicCollection
+from confluent_kafka.admin import AclOperation, AdminClient, ClusterMetadata, ConfigResource, NewTopic, ResourceType
+
+from olstream import properties
+from olstream.config import Config
+from olstream.errors import ConfigError, KafkaError
+
+_CALL_S: Final = 5.0
+_FOR_EVER: Final = "-1"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class TopicFacts:
+    """A topic that exists. `id` is None where the broker does not tell."""
+
+    partitions: int
+    replicas: int
+    id: str | None
+
+
+def admin(config: Config, on_error: Callable[[ClientError], None] | None = None) -> AdminClient:
+    """A client that asks about topics; ConfigError where librdkafka refuses a property."""
+    given: dict[str, Any] = {
+        "client.id": f"olstream-{config.group}-{config.slot}",
+        "log_level": 3,
+        **properties.for_client("admin", config.kafka, {}),
+        "error_cb": on_error or (lambda error: None),
+    }
+    try:
+        return AdminClient(given, logger=logging.getLogger("olstream.librdkafka"))
+    except KafkaException as error:
+        raise refused_property(error, config) from None
+
+
+def refused_property(error: KafkaException, config: Config) -> ConfigError:
+    """What librdkafka said when it was given the properties, as an error of the configuration."""
+    said = properties.without_secrets(error.args[0].str(), config.kafka, config.consumer, config.producer)
+    return ConfigError(f"kafka, consumer or producer: librdkafka refuses a property: {said.strip()}")
+
+
+def cluster(admin: AdminClient, timeout_s: float = _CALL_S) -> ClusterMetadata | None:
+    """Brokers and all topics as one broker tells them; None where none answers in time."""
+    try:
+        return admin.list_topics(timeout=timeout_s)
+    except KafkaException:
+        return None
+
+
+def topics(admin: AdminClient, names: Collection[str], timeout_s: float = _CALL_S) -> dict[str, TopicFacts]:
+    """The topics among `names` that exist; none at all where no broker answers in time."""
+    found = cluster(admin, timeout_s)
+    return facts(admin, found, names) if found is not None else {}
+
+
+def facts(admin: AdminClient, found: ClusterMetadata, names: Collection[str]) -> dict[str, TopicFacts]:
+    """The same, from an answer of `cluster`."""
+    there = {name: found.topics[name].partitions for name in names if name in found.topics}
+    imitation = str(found.cluster_id).startswith("mockCluster")  # librdkafka's: has no ids, and lets us wait for them
+    ids = {} if imitation or not there else _ids(admin, list(there))
+    return {
+        name: TopicFacts(len(partitions), min((len(p.replicas) for p in partitions.values()), default=0), ids.get(name))
+        for name, partitions in there.items()
+        if partitions
+    }
+
+
+def topic_settings(admin: AdminClient, names: Collection[str]) -> dict[str, dict[str, str]]:
+    """How each topic is set (`cleanup.policy`, `retention.ms`, ...); left out where we may not see it."""
+    asked = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+    answers = {r.name: f for r, f in admin.describe_configs(asked, request_timeout=_CALL_S).items()} if asked else {}
+    return {
+        name: {key: entry.value for key, entry in settings.items()} for name, settings in _answered(answers).items()
+    }
+
+
+def permitted(admin: AdminClient, names: Collection[str]) -> dict[str, frozenset[AclOperation]]:
+    """What this user may do with each topic; left out where the broker does not tell."""
+    if not names:
+        return {}
+    answers = admin.describe_topics(
+        TopicCollection(list(names)), include_authorized_operations=True, request_timeout=_CALL_S
+    )
+    told = {name: topic.authorized_operations for name, topic in _answered(answers).items()}
+    return {name: frozenset(operations) for name, operations in told.items() if operations is not None}
+
+
+def permitted_group(admin: AdminClient, group: str) -> frozenset[AclOperation] | None:
+    """What this user may do with the consumer group; None where the broker does not tell."""
+    answers = admin.describe_consumer_groups([group], include_authorized_operations=True, request_timeout=_CALL_S)
+    told = _answered(answers).get(group)
+    return frozenset(told.authorized_operations) if told and told.authorized_operations is not None else None
+
+
+def make_topic(admin: AdminClient, name: str, partitions: int, settings: Mapping[str, str] | None = None) -> None:
+    """Make a topic with the broker's default replication; one that another worker made meanwhile is as good."""
+    new = NewTopic(name, num_partitions=partitions, replication_factor=-1, config=dict(settings or {}))
+    try:
+        admin.create_topics([new], request_timeout=_CALL_S, operation_timeout=_CALL_S)[name].result()
+    except KafkaException as error:
+        if error.args[0].code() != ClientError.TOPIC_ALREADY_EXISTS:
+            raise KafkaError(
+                f"topic {name} is missing and cannot be made ({error.args[0].str()}): make it with {partitions} "
+                f"partitions{_stated(settings)}, or permit this user to"
+            ) from None
+
+
+def ensure_journal(admin: AdminClient, config: Config, widest: int) -> int:
+    """The partitions of the journal topic, which is made where it is missing: kept for ever, never compacted."""
+    name = config.journal_topic
+    there = topics(admin, [name])
+    if name not in there:
+        make_topic(admin, name, widest, {"cleanup.policy": "delete", "retention.ms": _FOR_EVER})
+        there = topics(admin, [name])
+    return there[name].partitions if name in there else widest
+
+
+def _ids(admin: AdminClient, names: list[str]) -> dict[str, str]:
+    answers = admin.describe_topics(TopicCollection(names), request_timeout=_CALL_S)
+    return {name: str(topic.topic_id) for name, topic in _answered(answers).items() if topic.topic_id is not None}
+
+
+def _answered(answers: Mapping[str, Future[T]]) -> dict[str, T]:
+    """The answers that came; one that is refused is a thing that we may not know."""
+    results: dict[str, T] = {}
+    for name, future in answers.items():
+        try:
+            results[name] = future.result()
+        except KafkaException:
+            continue
+    return results
+
+
+def _stated(settings: Mapping[str, str] | None) -> str:
+    return "".join(f", {key}={value}" for key, value in (settings or {}).items())
