@@ -26,9 +26,10 @@ from olstream.io.client import Errors
 from olstream.io.clock import SystemClock
 from olstream.io.disk import Store, slot_directory
 from olstream.io.kafka_read import KafkaInputs, KafkaJournal
-from olstream.io.kafka_sink import PlainSink, TransactionalSink
 from olstream.io.kafka_source import KafkaSource
+from olstream.io.plain import PlainSink
 from olstream.io.timed import TimedSink, TimedSource
+from olstream.io.transactional import TransactionalSink
 from olstream.io.writer import CheckpointWriter
 from olstream.loop import Loop
 from olstream.messages import Example
@@ -51,9 +52,7 @@ class App:
         self.run_id = uuid.uuid4().hex
         self.clock = SystemClock()
         self.health = Health(monotonic=self.clock.now_s, now=self.clock.epoch_s)
-        self.metrics = Metrics(
-            config, self.health, librdkafka=confluent_kafka.libversion()[0], now=self.clock.epoch_s
-        )
+        self.metrics = Metrics(config, self.health, librdkafka=confluent_kafka.libversion()[0], now=self.clock.epoch_s)
         self.watch = Watch(self.metrics, self.health)
         self.errors = Errors(self.watch.client_error)
         self.store = Store(
@@ -90,7 +89,8 @@ class App:
         while not stop.is_set():
             self.watch.alive()
             self.errors.raise_if_refused()
-            self.topics = kafka_admin.topics(admin, wanted)
+            found = kafka_admin.cluster(admin)
+            self.topics = {} if found is None else kafka_admin.facts(admin, found, wanted)
             missing = [topic for topic in wanted if topic not in self.topics]
             if not missing:
                 self.health.broker(True)
@@ -99,7 +99,7 @@ class App:
                 self._refuse_two_uses()
                 return KafkaJournal(config, partitions, self.errors, self.watch.alive)
             why = f"no broker answers at {config.kafka['bootstrap.servers']}"
-            if self.topics or kafka_admin.answers(admin):
+            if found is not None:
                 why = f"there is no topic {', '.join(missing)}: make it, or run `olstream check --create`"
             if time.monotonic() > give_up_s:
                 raise KafkaError(f"gave up after kafka_wait ({config.kafka_wait_s:g} s): {why}")
@@ -117,7 +117,11 @@ class App:
             recovered = self._recover(journal, sink)
             pipeline = Pipeline(config, recovered.models, timed=watch.timed)
             writer = CheckpointWriter(
-                config, self.store, self._facts(journal), self.metrics.checkpoint_written, self.metrics.checkpoint_failed
+                config,
+                self.store,
+                self._facts(journal),
+                self.metrics.checkpoint_written,
+                self.metrics.checkpoint_failed,
             )
             stack.callback(writer.close)
             source = KafkaSource(
@@ -191,7 +195,9 @@ class App:
             "run": self.run_id,
             "guarantee": self.config.guarantee,
             "journal": {"topic": journal.topic, "partition": journal.partition, "partitions": journal.partitions},
-            "topic_ids": {name: facts.id for name, facts in sorted(self.topics.items()) if name in self.config.input.topics},
+            "topic_ids": {
+                name: facts.id for name, facts in sorted(self.topics.items()) if name in self.config.input.topics
+            },
         }
 
     def _refuse_two_uses(self) -> None:
@@ -212,5 +218,3 @@ def warm_up(config: Config) -> None:
         model = Model(name, learner, config.monitor)
         model.predict_then_update([Example(features={"warm": 1.0, "up": 2.0}, label=label) for label in labels * 2])
         model.predict_then_update([Example(features={"warm": 1.0})])
-
-

@@ -86,9 +86,7 @@ class Loop:
         line = Line(self.config.slot, self.run_id, self.position.lineage, seq, tuple(self.learnt.ranges))
         offsets = self.learnt.offsets()
         journal_offset = self.sink.commit(line, offsets)
-        self.position = Position(
-            self.position.lineage, seq, journal_offset, {**self.position.offsets, **offsets}
-        )
+        self.position = Position(self.position.lineage, seq, journal_offset, {**self.position.offsets, **offsets})
         self.learnt = Learnt()
         self.committed_since_checkpoint = True
         self.watch.committed()
@@ -125,5 +123,3 @@ class Loop:
         if not self.learnt:
             return IDLE_POLL_S
         return max(0.0, min(IDLE_POLL_S, self.committed_s + self.config.commit_interval_s - self.clock.now_s()))
-
-

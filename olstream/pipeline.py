@@ -135,7 +135,7 @@ class Pipeline:
         rows = model.predict_then_update(examples, scores=published and self.config.output.scores)
         done.results.append(Result(model, role, rows, positions))
         if published and self.publishes:
-            values = self._encode(self.encoders[name, role], done.chunk, positions, examples, rows)
+            values: list[bytes | None] = self._encode(self.encoders[name, role], done.chunk, positions, examples, rows)
             if role == "shadow":
                 done.shadows.append((positions, values))
             else:

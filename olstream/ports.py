@@ -74,7 +74,6 @@ class Journal(Protocol):
     def end(self) -> int:
         """The end as it is now; to be asked only while no own transaction is open."""
 
-
     def is_cut(self) -> bool:
         """Whether its beginning has been taken away."""
 

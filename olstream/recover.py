@@ -94,10 +94,10 @@ class Recovery:
 
     def _from_checkpoint(self, checkpoint: Checkpoint) -> _Plan:
         self._refuse_other_topics(checkpoint.facts)
-        config = with_settings(self.config, checkpoint.settings)
+        config = with_settings(self.config, dict(checkpoint.settings))
         self._refuse_changed_learners(config)
         models = {
-            name: Model.restore(name, config.learners[name], config.monitor, meta, arrays)
+            name: Model.restore(name, config.learners[name], config.monitor, dict(meta), dict(arrays))
             for name, (meta, arrays) in checkpoint.states.items()
         }
         position = checkpoint.position

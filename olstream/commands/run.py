@@ -11,7 +11,8 @@ from types import FrameType
 import click
 
 from olstream import logs
-from olstream.config import inert, load
+from olstream.config import load
+from olstream.inert import inert
 
 log = logging.getLogger("olstream.run")
 

@@ -9,19 +9,20 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Literal, overload
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer
 from confluent_kafka import KafkaError as ClientError
 
+from olstream import logs
 from olstream.config import Config
 from olstream.errors import KafkaError
 from olstream.messages import Chunk, Headers
+from olstream.properties import for_client, transaction_timeout_s
 
 log = logging.getLogger("olstream.kafka")
 
-TRANSACTION_TIMEOUT_MS: Final = 10_000  # bounds how long a dead worker's open transaction holds readers back
 CALL_S: Final = 5.0  # one blocking call; they are repeated while it makes sense
 REFUSED_S: Final = 10.0  # rejected credentials and certificates do not heal: give up after that
 
@@ -67,7 +68,7 @@ class Errors:
             if error.code() in (ClientError._AUTHENTICATION, ClientError._SSL):
                 since = self._refused[0] if self._refused else time.monotonic()
                 self._refused = since, error.str()
-        log.warning("%s: %s", error.name(), error.str(), extra={"limit": f"kafka-{error.name()}"})
+        log.warning("%s: %s", error.name(), error.str(), extra={"every_s": 10.0})
         self.on_error(error.name())
 
     def accepted(self) -> None:
@@ -82,32 +83,28 @@ class Errors:
             )
 
 
-def common(config: Config, errors: Errors) -> dict[str, Any]:
-    """What every client is given."""
+def properties_of(kind: Literal["consumer", "producer"], config: Config, errors: Errors) -> dict[str, Any]:
+    """What the user set for this kind of client, who we are, and where its complaints go."""
+    own = config.consumer if kind == "consumer" else config.producer
     return {
         "client.id": f"olstream-{config.group}-{config.slot}",
-        "log_level": 4,  # warnings; what matters of the rest arrives by error_cb
-        **config.kafka,
+        **for_client(kind, config.kafka, own),
         "error_cb": errors,
-        "logger": logging.getLogger("olstream.librdkafka"),
+        "logger": logs.librdkafka(),
     }
 
 
-def reader(config: Config, errors: Errors, **more: Any) -> Consumer:
+def reader(config: Config, errors: Errors) -> Consumer:
     """A consumer outside the group's membership: it reads what it is told, and can ask for the group's offsets."""
+    given = properties_of("consumer", config, errors)
+    outside = {key: value for key, value in given.items() if not key.startswith(("group.", "partition.assignment"))}
     return Consumer(
         {
-            **common(config, errors),
-            **_without_membership(config.consumer),
-            "group.id": config.group,
-            "enable.auto.commit": False,
-            "enable.auto.offset.store": False,
-            "auto.offset.reset": "error",
-            "isolation.level": "read_committed",
+            **outside,
+            **_tied(config),
             "enable.partition.eof": True,
             "fetch.queue.backoff.ms": 10,
-            "queued.max.messages.kbytes": 16384,  # one such reader a partition
-            **more,
+            "queued.max.messages.kbytes": 16_384,  # there is one such reader a partition
         }
     )
 
@@ -116,55 +113,57 @@ def member(config: Config, errors: Errors, on_statistics: Callable[[str], None])
     """The consumer that is this slot's member of the group."""
     return Consumer(
         {
-            **common(config, errors),
             "fetch.queue.backoff.ms": 10,  # default 1000: a fast loop drains the queue while the fetcher sleeps
             "queued.min.messages": 200_000,  # the byte limit of 64 MiB bounds memory, not the count
             "fetch.message.max.bytes": 4_000_000,
             "statistics.interval.ms": 2000,
             **membership(config),
-            **config.consumer,
-            "group.id": config.group,
-            "enable.auto.commit": False,
-            "enable.auto.offset.store": False,
-            "auto.offset.reset": "error",  # a jump is for a person to decide: `input.on_gap`
-            "isolation.level": "read_committed",  # also makes offset look-ups wait for open transactions
+            **properties_of("consumer", config, errors),
+            **_tied(config),
             "stats_cb": on_statistics,
         }
     )
 
 
+def _tied(config: Config) -> dict[str, Any]:
+    """What the guarantees rest on."""
+    return {
+        "group.id": config.group,
+        "enable.auto.commit": False,
+        "enable.auto.offset.store": False,
+        "auto.offset.reset": "error",  # a jump is for a person to decide: `input.on_gap`
+        "isolation.level": "read_committed",  # also makes offset look-ups wait for open transactions
+    }
+
+
 def producer(config: Config, errors: Errors) -> Producer:
     """Idempotent; transactional, with the slot's own id, under exactly_once."""
     properties = {
-        **common(config, errors),
         "linger.ms": 20,  # costs no visible latency: readers see records at the commit
         "retry.backoff.ms": 20,  # the default of 100 ms makes back-to-back transactions wait
         "partitioner": "murmur2_random",  # as Java clients: equal keys, equal partitions
         "queue.buffering.max.kbytes": 131_072,
-        **config.producer,
+        **properties_of("producer", config, errors),
         "enable.idempotence": True,
     }
     if config.guarantee == "exactly_once":
         properties |= {
             "transactional.id": f"{config.group}-{config.slot}",
-            "transaction.timeout.ms": transaction_timeout_ms(config),
+            "transaction.timeout.ms": int(1000 * transaction_timeout_of(config)),
         }
     return Producer(properties)
 
 
-def transaction_timeout_ms(config: Config) -> int:
-    return int(config.producer.get("transaction.timeout.ms", TRANSACTION_TIMEOUT_MS))
+def transaction_timeout_of(config: Config) -> float:
+    """Seconds after which the broker gives an open transaction up."""
+    return transaction_timeout_s({**config.kafka, **config.producer})
 
 
 def membership(config: Config) -> dict[str, Any]:
     """Static under the classic protocol: a killed worker that comes back takes over at once."""
-    if config.consumer.get("group.protocol", config.kafka.get("group.protocol")) == "consumer":
+    if for_client("consumer", config.kafka, config.consumer).get("group.protocol") == "consumer":
         return {}
     return {"partition.assignment.strategy": "range", "group.instance.id": f"{config.group}-{config.slot}"}
-
-
-def _without_membership(properties: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in properties.items() if not key.startswith(("group.", "partition.assignment"))}
 
 
 def client_error(exception: KafkaException) -> ClientError:
@@ -180,8 +179,8 @@ def to_chunk(topic: str, partition: int, messages: list[Message]) -> Chunk:
         partition,
         [m.offset() for m in messages],  # type: ignore[misc]
         [_timestamp(m) for m in messages],
-        [m.key() for m in messages],  # type: ignore[misc]
-        [m.value() for m in messages],  # type: ignore[misc]
+        [m.key() for m in messages],
+        [m.value() for m in messages],
         LazyHeaders(messages),
     )
 
@@ -191,7 +190,7 @@ def _timestamp(message: Message) -> int | None:
     return at_ms if kind else None
 
 
-class LazyHeaders:
+class LazyHeaders(Sequence["Headers | None"]):
     """Headers are unpacked by the client only when asked for."""
 
     def __init__(self, messages: list[Message]) -> None:
@@ -200,8 +199,11 @@ class LazyHeaders:
     def __len__(self) -> int:
         return len(self._messages)
 
-    def __getitem__(self, i: int) -> Headers | None:
+    @overload
+    def __getitem__(self, i: int) -> Headers | None: ...
+    @overload
+    def __getitem__(self, i: slice) -> LazyHeaders: ...
+    def __getitem__(self, i: int | slice) -> Headers | LazyHeaders | None:
+        if isinstance(i, slice):
+            return LazyHeaders(self._messages[i])
         return self._messages[i].headers()  # type: ignore[return-value]
-
-    def __iter__(self):  # type: ignore[no-untyped-def]
-        return (m.headers() for m in self._messages)

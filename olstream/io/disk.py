@@ -166,5 +166,3 @@ def _unwritable(directory: Path, error: OSError) -> ConfigError:
         f"cannot write the state directory {directory} as uid {os.getuid()}, gid {os.getgid()} ({error.strerror}): "
         "give that user the directory, or in Kubernetes set securityContext.fsGroup to that gid"
     )
-
-

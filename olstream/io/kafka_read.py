@@ -13,12 +13,13 @@ from typing import Any
 
 from confluent_kafka import Consumer, IsolationLevel, KafkaException, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import OffsetSpec
 
 from olstream.checkpoint import Partition
 from olstream.config import Config
 from olstream.errors import KafkaError, StateError
-from olstream.io.client import CALL_S, REFUSED, Errors, client_error, common, reader, to_chunk
+from olstream.io.client import CALL_S, REFUSED, Errors, client_error, reader, to_chunk
+from olstream.io.kafka_admin import admin
 from olstream.journal import Line, Range
 from olstream.messages import Chunk
 
@@ -90,11 +91,13 @@ class Watermarks:
     """Where a partition begins and ends now, open transactions included."""
 
     def __init__(self, config: Config, errors: Errors) -> None:
-        self.admin = AdminClient({k: v for k, v in common(config, errors).items() if k != "logger"})
+        self.admin = admin(config, errors)
         self.patience_s = config.kafka_wait_s
 
     def of(self, topic: str, partition: int) -> tuple[int, int]:
-        return self._ask(topic, partition, OffsetSpec.earliest()), self._ask(topic, partition, OffsetSpec.latest())
+        low: Any = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+        high: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        return self._ask(topic, partition, low), self._ask(topic, partition, high)
 
     def _ask(self, topic: str, partition: int, spec: Any) -> int:
         deadline = time.monotonic() + self.patience_s
@@ -163,7 +166,7 @@ class KafkaJournal:
                 for message in messages:
                     value = message.value()
                     if value is not None:
-                        yield _offset(message), message.key(), value  # type: ignore[misc]
+                        yield _offset(message), message.key(), value
         finally:
             consumer.close()
 

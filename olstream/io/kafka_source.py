@@ -250,7 +250,9 @@ class KafkaSource:
                 f"retention took {lost} records of {where} that were not read yet (offsets {start} to {low}): "
                 "set input.on_gap: skip to go on without them, or restore the topic"
             )
-        log.error("%d records of %s were lost to retention; going on at offset %d (input.on_gap: skip)", lost, where, low)
+        log.error(
+            "%d records of %s were lost to retention; going on at offset %d (input.on_gap: skip)", lost, where, low
+        )
         self.on_gap(at[0], lost)
         return low
 

@@ -73,9 +73,7 @@ def live(world: World, config: Config, seed: int) -> dict[str, str]:
     sink = (FakeSink if config.guarantee == "exactly_once" else FakePlainSink)(world, 0)
     journal, store = FakeJournal(world), FakeStore(world)
     run = f"run-{world.calls}"
-    recovered = Recovery(
-        config, run, store, sink, journal, FakeInputs(world), {}, lambda _chunk, _done: None
-    ).recover()
+    recovered = Recovery(config, run, store, sink, journal, FakeInputs(world), {}, lambda _chunk, _done: None).recover()
     stop = Event()
     loop = Loop(
         config,

@@ -1,0 +1,137 @@
+"""What was sent since the last commit, kept until its outcome is known, and the sending of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from confluent_kafka import Consumer, KafkaException, Message, Producer
+from confluent_kafka import KafkaError as ClientError
+
+from olstream.config import Config
+from olstream.encode import cut
+from olstream.io.client import Errors, client_error
+from olstream.io.kafka_read import KafkaJournal
+from olstream.journal import Line
+from olstream.messages import Headers, Outgoing
+
+Columns: TypeAlias = tuple[str, Sequence[bytes | None], Sequence[bytes | None], Sequence[Headers | None] | None]
+
+
+class Group(Protocol):
+    """Who we are in the group at this moment."""
+
+    consumer: Consumer
+
+
+class Outbox:
+    """Records by columns, dead letters one by one, and the journal line."""
+
+    def __init__(
+        self,
+        config: Config,
+        journal: KafkaJournal,
+        errors: Errors,
+        alive: Callable[[], None],
+        on_failed: Callable[[ClientError], None] | None = None,
+    ) -> None:
+        """`on_failed` hears of each record that was not delivered; a transaction does without: its commit fails then."""
+        self.config = config
+        self.on_failed = on_failed
+        self.journal = journal
+        self.errors = errors
+        self.alive = alive
+        self.columns: list[Columns] = []
+        self.singles: list[Outgoing] = []
+        self.refusals: list[ClientError] = []  # of dead letters and journal lines
+        self.line_offset = -1  # where the last line stands in the journal, once it is delivered
+
+    def send_columns(self, client: Producer, columns: Columns) -> None:
+        topic, keys, values, headers = columns
+        rows = zip(keys, values, headers or [None] * len(values), strict=True)
+        pending = [row for row in rows if row[1] is not None]
+        produce, done = client.produce, 0
+        reports: dict[str, Any] = {} if self.on_failed is None else {"on_delivery": self._delivered}
+        while done < len(pending):
+            try:
+                for key, value, extra in pending[done:]:
+                    if extra:
+                        produce(topic, value, key, headers=extra, **reports)  # type: ignore[arg-type]
+                    elif reports:
+                        produce(topic, value, key, **reports)
+                    else:
+                        produce(topic, value, key)  # a third cheaper
+                    done += 1
+            except BufferError:
+                self.wait_for_room(client)
+        client.poll(0)
+
+    def send_single(self, client: Producer, record: Outgoing) -> None:
+        def delivered(error: ClientError | None, _message: Message) -> None:
+            if error is None:
+                return
+            if error.code() == ClientError.MSG_SIZE_TOO_LARGE:
+                shorten(record)  # for when it is sent again
+            self._refused(error)
+
+        for _ in range(2):
+            try:
+                self.produce(
+                    client, record.topic, record.value, record.key, headers=record.headers, on_delivery=delivered
+                )
+                return
+            except KafkaException as exception:
+                if client_error(exception).code() != ClientError.MSG_SIZE_TOO_LARGE:
+                    raise
+                shorten(record)
+
+    def send_line(self, client: Producer, line: Line) -> None:
+        def delivered(error: ClientError | None, message: Message) -> None:
+            if error is None:
+                self.line_offset = message.offset() or 0
+            else:
+                self._refused(error)
+
+        key = str(self.config.slot).encode()
+        partition = self.journal.partition
+        self.produce(client, self.journal.topic, line.to_bytes(), key, partition=partition, on_delivery=delivered)
+
+    def produce(self, client: Producer, topic: str, value: bytes | None, key: bytes | None, **more: Any) -> None:
+        while True:
+            try:
+                client.produce(topic, value, key, **more)
+                return
+            except BufferError:
+                self.wait_for_room(client)
+
+    def _delivered(self, error: ClientError | None, _message: Message) -> None:
+        if error is not None and self.on_failed is not None:
+            self.on_failed(error)
+
+    def _refused(self, error: ClientError) -> None:
+        self.refusals.append(error)
+        if self.on_failed is not None:
+            self.on_failed(error)
+
+    def wait_for_room(self, client: Producer) -> None:
+        """The local queue is full: consumption waits until the broker has taken some of it."""
+        self.errors.raise_if_refused()
+        self.alive()
+        client.poll(0.05)
+
+    def send_all(self, client: Producer) -> None:
+        for columns in self.columns:
+            self.send_columns(client, columns)
+        for record in self.singles:
+            self.send_single(client, record)
+
+    def clear(self) -> None:
+        self.columns.clear()
+        self.singles.clear()
+        self.refusals.clear()
+
+
+def shorten(record: Outgoing) -> None:
+    """A record that is refused for its size is cut, never sent again unchanged."""
+    smaller = cut(record)
+    record.value, record.headers = smaller.value, smaller.headers

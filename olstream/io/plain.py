@@ -1,0 +1,114 @@
+"""at_least_once: flush, then commit the offsets. A crash in between publishes some records twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import KafkaError as ClientError
+
+from olstream.checkpoint import Partition
+from olstream.config import Config
+from olstream.errors import FencedError, KafkaError
+from olstream.io.client import CALL_S, NOT_A_MEMBER, REFUSED, Errors, client_error, producer
+from olstream.io.kafka_read import KafkaJournal
+from olstream.io.kafka_source import MARK, fenced
+from olstream.io.outbox import Group, Outbox
+from olstream.journal import Line
+from olstream.messages import Headers, Outgoing
+from olstream.ports import Lost
+
+
+class PlainSink:
+    """An idempotent producer. Its client repeats what it may; what fails for good is sent again as a whole."""
+
+    def __init__(
+        self,
+        config: Config,
+        journal: KafkaJournal,
+        errors: Errors,
+        alive: Callable[[], None] = lambda: None,
+        on_outcome: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.config = config
+        self.journal = journal
+        self.errors = errors
+        self.alive = alive
+        self.on_outcome = on_outcome
+        self.group: Group | None = None  # set once we have joined
+        self.outbox = Outbox(config, journal, errors, alive, on_failed=self._failed)
+        self._failures: list[ClientError] = []
+        self._client = producer(config, errors)
+
+    def open_run(self, line: Line) -> int:
+        self._flush(line)
+        return self.outbox.line_offset
+
+    def publish(
+        self,
+        topic: str,
+        keys: Sequence[bytes | None],
+        values: Sequence[bytes | None],
+        headers: Sequence[Headers | None] | None,
+    ) -> None:
+        self.outbox.columns.append((topic, keys, values, headers))
+        self.outbox.send_columns(self._client, self.outbox.columns[-1])
+
+    def publish_one(self, record: Outgoing) -> None:
+        self.outbox.singles.append(record)
+        self.outbox.send_single(self._client, record)
+
+    def commit(self, line: Line | None, offsets: Mapping[Partition, int]) -> int:
+        assert self.group is not None
+        self._flush(line)
+        marked = [TopicPartition(topic, p, offset, metadata=MARK) for (topic, p), offset in sorted(offsets.items())]
+        self._commit_offsets(self.group.consumer, marked)
+        self.on_outcome("committed")
+        return self.outbox.line_offset + 1
+
+    def abandon(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._client.purge()
+        self._client.close()
+
+    def _commit_offsets(self, consumer: Consumer, marked: list[TopicPartition]) -> None:
+        give_up_s = time.monotonic() + self.config.kafka_wait_s
+        while True:
+            try:
+                consumer.commit(offsets=marked, asynchronous=False)
+                return
+            except KafkaException as exception:
+                error = client_error(exception)
+            if error.code() == ClientError.FENCED_INSTANCE_ID:
+                raise FencedError(fenced(self.config))
+            if error.code() in NOT_A_MEMBER:
+                self.on_outcome("lost")
+                raise Lost("the group gave our partitions away before the commit")
+            if error.code() in REFUSED or time.monotonic() > give_up_s:
+                raise KafkaError(f"Kafka does not take the offsets of group {self.config.group}: {error.str()}")
+            self.errors.raise_if_refused()
+            self.alive()
+
+    def _flush(self, line: Line | None) -> None:
+        """Everything since the last commit, and the line, is with the broker."""
+        give_up_s = time.monotonic() + self.config.kafka_wait_s
+        if line is not None:
+            self.outbox.send_line(self._client, line)
+        while self._client.flush(CALL_S) > 0 or self._failures:
+            failures, self._failures = self._failures, []
+            for error in failures:
+                if error.code() in REFUSED or error.fatal() or time.monotonic() > give_up_s:
+                    raise KafkaError(f"Kafka does not take what this worker writes: {error.str()}")
+            if failures:
+                self.outbox.send_all(self._client)
+                if line is not None:
+                    self.outbox.send_line(self._client, line)
+            self.errors.raise_if_refused()
+            self.alive()
+        self.outbox.clear()
+
+    def _failed(self, error: ClientError) -> None:
+        self._failures.append(error)

@@ -1,0 +1,255 @@
+"""exactly_once: predictions, dead letters, journal line and offsets in one Kafka transaction.
+
+"Commit raised" is not "not committed": after an outcome that is not known the sink never begins
+another transaction on the same producer. It makes a new one with the same id (which completes or
+aborts what is open and fences late requests), and then the journal is the witness: our line is there
+or it is not. Until then the bytes of the transaction are kept, and sent again unchanged if it was not
+committed.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import KafkaError as ClientError
+from confluent_kafka import KafkaException, Producer, TopicPartition
+
+from olstream.checkpoint import Partition
+from olstream.config import Config
+from olstream.errors import FencedError, KafkaError
+from olstream.io.client import (
+    CALL_S,
+    FENCED,
+    NOT_A_MEMBER,
+    REFUSED,
+    Errors,
+    client_error,
+    producer,
+    transaction_timeout_of,
+)
+from olstream.io.kafka_read import KafkaJournal
+from olstream.io.kafka_source import MARK, fenced
+from olstream.io.outbox import Group, Outbox
+from olstream.journal import Line
+from olstream.messages import Headers, Outgoing
+from olstream.ports import Lost
+
+log = logging.getLogger(__name__)
+
+
+class TransactionalSink:
+    """exactly_once: one transactional producer for the slot, `transactional.id` = <group>-<slot>."""
+
+    def __init__(
+        self,
+        config: Config,
+        run: str,
+        journal: KafkaJournal,
+        errors: Errors,
+        alive: Callable[[], None] = lambda: None,
+        on_outcome: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.config = config
+        self.run_id = run
+        self.journal = journal
+        self.errors = errors
+        self.alive = alive
+        self.on_outcome = on_outcome
+        self.group: Group | None = None  # set once we have joined
+        self.outbox = Outbox(config, journal, errors, alive)
+        self._open = False
+        self._begun_s = 0.0
+        self._client = self._ready_client()
+        self._read_from = journal.end()
+
+    def open_run(self, line: Line) -> int:
+        self._commit(line, {})
+        return self._read_from - 1
+
+    def publish(
+        self,
+        topic: str,
+        keys: Sequence[bytes | None],
+        values: Sequence[bytes | None],
+        headers: Sequence[Headers | None] | None,
+    ) -> None:
+        self._begin()
+        self.outbox.columns.append((topic, keys, values, headers))
+        self.outbox.send_columns(self._client, self.outbox.columns[-1])
+
+    def publish_one(self, record: Outgoing) -> None:
+        self._begin()
+        self.outbox.singles.append(record)
+        self.outbox.send_single(self._client, record)
+
+    def commit(self, line: Line | None, offsets: Mapping[Partition, int]) -> int:
+        self._commit(line, offsets)
+        return self._read_from
+
+    def abandon(self) -> None:
+        """Let go after Lost; raises FencedError where another worker has this slot now."""
+        self._refuse_if_replaced()
+        self.close()
+
+    def close(self) -> None:
+        if self._open:
+            try:
+                self._client.abort_transaction(CALL_S)
+            except KafkaException as exception:
+                log.debug("the open transaction was left to the next start: %s", client_error(exception).str())
+        self._drop_client()
+
+    def _commit(self, line: Line | None, offsets: Mapping[Partition, int]) -> None:
+        outcome = "committed"
+        self._begin()
+        if line is not None:
+            self.outbox.send_line(self._client, line)
+        give_up_s = time.monotonic() + self.config.kafka_wait_s
+        while True:
+            try:
+                self._send_offsets(offsets)
+                self._end(self._client.commit_transaction)
+                break
+            except KafkaException as exception:
+                error = client_error(exception)
+            log.warning("commit did not go through, finding out what became of it: %s", error.str())
+            if self._is_committed_after(error, line):
+                outcome = "resolved_committed"
+                break
+            if time.monotonic() > give_up_s:
+                raise KafkaError(f"Kafka did not take a transaction for {self.config.kafka_wait_s:g} s: {error.str()}")
+            self._send_again(line)
+            outcome = "resolved_resent"
+        self._open = False
+        self.outbox.clear()
+        if line is not None:
+            self._read_from = self.outbox.line_offset + 1
+        self.on_outcome(outcome)
+
+    def _begin(self) -> None:
+        if not self._open:
+            self._client.begin_transaction()
+            self._open = True
+            self._begun_s = time.monotonic()
+
+    def _send_offsets(self, offsets: Mapping[Partition, int]) -> None:
+        if not offsets:
+            return
+        assert self.group is not None
+        marked = [TopicPartition(topic, p, offset, metadata=MARK) for (topic, p), offset in sorted(offsets.items())]
+        member = self.group.consumer.consumer_group_metadata()  # never cached: it changes with every rebalance
+        # Retriable but not resumable: repeated with the very same arguments.
+        self._end(lambda timeout_s: self._client.send_offsets_to_transaction(marked, member, timeout_s))
+
+    def _end(self, call: Callable[[float], Any]) -> None:
+        """Repeat a call that may be repeated, until the broker would have given the transaction up anyway."""
+        while True:
+            try:
+                call(CALL_S)
+                return
+            except KafkaException as exception:
+                error = client_error(exception)
+                if not error.retriable() or error.txn_requires_abort() or self._is_over_age():
+                    raise
+            self.errors.raise_if_refused()
+            self.alive()
+
+    def _is_committed_after(self, error: ClientError, line: Line | None) -> bool:
+        """After a failed commit: True if it happened all the same, False if it can be sent again; else raises."""
+        self._raise_if_refused(error)
+        if error.code() == ClientError.FENCED_INSTANCE_ID:
+            raise FencedError(fenced(self.config))
+        if error.txn_requires_abort() and self._abort():
+            if error.code() in NOT_A_MEMBER:
+                self._give_up()
+            return False
+        committed = self._resolve(error, line)
+        if not committed and error.code() in NOT_A_MEMBER:
+            self._give_up()
+        return committed
+
+    def _abort(self) -> bool:
+        try:
+            self._end(self._client.abort_transaction)
+        except KafkaException as exception:
+            log.warning("abort did not go through: %s", client_error(exception).str())
+            return False
+        self._open = False
+        self.on_outcome("aborted")
+        return True
+
+    def _resolve(self, error: ClientError, line: Line | None) -> bool:
+        """With a new producer of the same id, read in the journal what became of our transaction."""
+        self._refuse_if_replaced()
+        if error.code() in FENCED and not self._is_over_age():
+            raise FencedError(fenced(self.config))
+        self._drop_client()
+        self._open = False
+        self._client = self._ready_client()
+        self._refuse_if_replaced()
+        if line is None:
+            return False
+        for found in self.journal.read(self._read_from):
+            if (found.run, found.lineage, found.seq) == (
+                line.run,
+                line.lineage,
+                line.seq,
+            ) and found.ranges == line.ranges:
+                self.outbox.line_offset = found.offset
+                return True
+        return False
+
+    def _refuse_if_replaced(self) -> None:
+        """Another run's opening line after ours: somebody else holds this slot now."""
+        for line in self.journal.read(self._read_from):
+            if line.is_opening and line.run != self.run_id:
+                raise FencedError(fenced(self.config))
+
+    def _send_again(self, line: Line | None) -> None:
+        self.outbox.refusals.clear()
+        self._begin()
+        self.outbox.send_all(self._client)
+        if line is not None:
+            self.outbox.send_line(self._client, line)
+
+    def _give_up(self) -> None:
+        self.outbox.clear()
+        self.on_outcome("lost")
+        raise Lost("the group gave our partitions away before the commit")
+
+    def _raise_if_refused(self, error: ClientError) -> None:
+        for refusal in [error, *self.outbox.refusals]:
+            if refusal.code() in REFUSED:
+                raise KafkaError(f"Kafka refuses what this worker has to write: {refusal.str()}; grant it")
+        self.errors.raise_if_refused()
+
+    def _is_over_age(self) -> bool:
+        return time.monotonic() - self._begun_s > transaction_timeout_of(self.config)
+
+    def _ready_client(self) -> Producer:
+        """A producer that has fenced every earlier one of this slot, and ended what that left open."""
+        client = producer(self.config, self.errors)
+        give_up_s = time.monotonic() + self.config.kafka_wait_s
+        while True:
+            try:
+                client.init_transactions(CALL_S)
+                self.errors.accepted()
+                return client
+            except KafkaException as exception:
+                error = client_error(exception)
+            self.errors.raise_if_refused()
+            if error.code() in REFUSED:
+                raise KafkaError(
+                    f"Kafka refuses transactions to {self.config.group}-{self.config.slot} ({error.str()}): "
+                    "grant WRITE on that transactional id"
+                )
+            if not error.retriable() or time.monotonic() > give_up_s:
+                raise KafkaError(f"transactions cannot be set up: {error.str()}")
+            self.alive()
+
+    def _drop_client(self) -> None:
+        self._client.purge()
+        self._client.close()

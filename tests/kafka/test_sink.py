@@ -1,0 +1,175 @@
+"""What became of a transaction whose commit did not return cleanly, on a real broker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from confluent_kafka import KafkaError as ClientError
+from confluent_kafka import KafkaException, Producer
+
+from olstream.config import Config
+from olstream.errors import FencedError
+from olstream.io.client import Errors, producer
+from olstream.io.kafka_read import KafkaJournal
+from olstream.io.kafka_source import KafkaSource
+from olstream.io.transactional import TransactionalSink
+from olstream.journal import Line, Range
+from olstream.messages import Outgoing
+from tests.kafka.topics import Topics, until
+
+LINE = Line(0, "run", "lineage", 1, (Range("in", 0, 0, 3),))
+
+
+class Bench:
+    """One slot's sink, joined to its group, with three records taken from the input."""
+
+    def __init__(self, topics: Topics, name: str, stack: ExitStack, timeout_ms: int = 10_000) -> None:
+        self.topics = topics
+        self.input, self.output, self.dead = f"{name}-in", f"{name}-out", f"{name}-dead"
+        self.config = Config.model_validate(
+            {
+                "kafka": {"bootstrap.servers": topics.bootstrap},
+                "kafka_wait": "30s",
+                "producer": {"transaction.timeout.ms": timeout_ms},
+                "group": name,
+                "input": {"topics": [self.input]},
+                "output": {"predictions": self.output, "dead_letters": self.dead},
+                "learners": {"model": {}},
+            }
+        )
+        topics.create(self.input)
+        topics.create(self.output)
+        topics.create(self.dead, max_message_bytes="3000")
+        topics.create(self.config.journal_topic)
+        topics.produce(self.input, [b"a", b"b", b"c"])
+        self.outcomes: list[str] = []
+        errors = Errors()
+        self.journal = KafkaJournal(self.config, 1, errors)
+        self.sink = TransactionalSink(self.config, "run", self.journal, errors, on_outcome=self.outcomes.append)
+        stack.callback(self.sink.close)
+        self.sink.open_run(Line(0, "run", "lineage", first_of_lineage=True))
+        self.source = KafkaSource(self.config, self.journal, {}, errors)
+        stack.callback(self.source.close)
+        self.sink.group = self.source
+        self.outcomes.clear()
+
+    def take(self) -> None:
+        """Poll the three records, and publish an answer to each."""
+        taken = []
+        while len(taken) < 3:
+            for chunk in self.source.poll(10, 0.1):
+                taken += chunk.values
+        self.sink.publish(self.output, [None] * 3, [b"1", b"2", b"3"], None)
+
+    def commit(self) -> int:
+        return self.sink.commit(LINE, {(self.input, 0): 3})
+
+    def published(self) -> list[bytes | None]:
+        return [message.value() for message in self.topics.read(self.output)]  # type: ignore[misc]
+
+    def lines(self) -> list[int | None]:
+        return [line.seq for line in self.journal.read(0) if not line.is_opening]
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+class Forgetful:
+    """A producer whose first commit succeeds at the broker and fails on the way back."""
+
+    def __init__(self, client: Producer) -> None:
+        self._client = client
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._client, name)
+
+    def commit_transaction(self, timeout_s: float) -> None:
+        self._client.commit_transaction(timeout_s)
+        raise KafkaException(ClientError(ClientError._STATE, "the answer got lost", fatal=True))
+
+
+def test_a_commit_that_failed_after_the_broker_made_it_is_not_repeated(
+    topics: Topics, name: str, stack: ExitStack
+) -> None:
+    bench = Bench(topics, name, stack)
+    bench.take()
+    bench.sink._client = Forgetful(bench.sink._client)  # type: ignore[assignment]
+
+    bench.commit()
+
+    assert bench.outcomes == ["resolved_committed"]
+    assert bench.published() == [b"1", b"2", b"3"]
+    assert bench.lines() == [1]
+
+
+def test_a_transaction_the_broker_gave_up_is_sent_again_unchanged(topics: Topics, name: str, stack: ExitStack) -> None:
+    bench = Bench(topics, name, stack, timeout_ms=1000)
+    bench.take()
+    bench.sink._client.flush(10)
+
+    until(lambda: bench.journal.watermarks.of(bench.output, 0)[1] == 3 + 1, "three records and the abort's marker", 30)
+    after = bench.commit()
+
+    assert bench.outcomes == ["resolved_resent"]
+    assert bench.published() == [b"1", b"2", b"3"]
+    assert bench.lines() == [1]
+    assert bench.journal.read(after) == []
+
+
+def test_another_producer_of_the_slot_ends_this_worker(topics: Topics, name: str, stack: ExitStack) -> None:
+    bench = Bench(topics, name, stack)
+    bench.take()
+    other = producer(bench.config, Errors())
+    other.init_transactions(30)
+
+    with pytest.raises(FencedError, match="another worker holds slot 0"):
+        bench.commit()
+
+    assert bench.published() == []
+    assert bench.lines() == []
+
+
+def test_another_runs_opening_line_ends_this_worker_however_late_it_wakes(
+    topics: Topics, name: str, stack: ExitStack
+) -> None:
+    bench = Bench(topics, name, stack, timeout_ms=1000)
+    bench.take()
+    bench.source.close()
+    other = TransactionalSink(bench.config, "other", bench.journal, Errors())
+    stack.callback(other.close)
+    other.open_run(Line(0, "other", "lineage"))
+
+    with pytest.raises(FencedError):
+        bench.commit()
+    assert bench.published() == []
+
+
+def test_a_dead_letter_that_the_topic_finds_too_large_is_cut_and_sent_once(
+    topics: Topics, name: str, stack: ExitStack
+) -> None:
+    bench = Bench(topics, name, stack)
+    bench.take()
+    bench.sink.publish_one(Outgoing(bench.dead, None, b"x" * 5000, [("olstream.reason", b"bad_json")]))
+
+    bench.commit()
+
+    (letter,) = topics.read(bench.dead)
+    assert letter.value() == b"x" * 1024
+    assert dict(letter.headers() or [])["olstream.size"] == b"5000"  # type: ignore[arg-type]
+    assert bench.published() == [b"1", b"2", b"3"]
+    assert bench.lines() == [1]
+
+
+def test_offsets_carry_our_mark(topics: Topics, name: str, stack: ExitStack) -> None:
+    bench = Bench(topics, name, stack)
+    bench.take()
+
+    bench.commit()
+
+    (committed,) = bench.source.consumer.committed(bench.source.consumer.assignment(), 30)
+    assert (committed.offset, committed.metadata) == (3, "olstream")
