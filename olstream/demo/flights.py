@@ -43,7 +43,12 @@ class Unavailable(Exception):
 
 
 def flights(cache: Path) -> Stream:
-    rows = _in_order_of_departure(archive(cache))
+    return read(archive(cache))
+
+
+def read(path: Path) -> Stream:
+    """The flights of an archive, in order of departure."""
+    rows = _in_order_of_departure(path)
     return Stream(
         title="flights from New York, 2013",
         explained=EXPLAINED,

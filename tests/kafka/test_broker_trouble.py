@@ -1,0 +1,70 @@
+"""The broker hangs, dies and comes back: the worker waits, goes on, and no record is lost or answered twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kafka.broker import BrokerUnavailable, Kafka
+from tests.kafka.events import events
+from tests.kafka.service import Service
+from tests.kafka.topics import Topics, until
+
+N = 10_000
+
+
+@pytest.fixture(scope="module")
+def own_broker(kafka: str) -> Iterator[Kafka]:
+    """A broker that may be hurt. Whoever gave us one to test with has not allowed that."""
+    try:
+        with Kafka() as broker:
+            yield broker
+    except BrokerUnavailable as error:
+        pytest.skip(f"no broker of our own to hurt: {error}")
+
+
+@pytest.fixture
+def hurt(own_broker: Kafka, name: str, tmp_path: Path) -> Iterator[Service]:
+    """A service at work, with everything still to come already in its topic."""
+    settings = {"input": {"batch_max": 50}, "producer": {"queue.buffering.max.messages": 100}}
+    service = Service(name, Topics(own_broker.bootstrap), tmp_path / "service", settings).make_topics()
+    service.topics.produce(service.input, events(N))
+    yield service
+    service.end()
+
+
+def assert_nothing_shows(service: Service) -> None:
+    assert [p["offset"] for p in service.predicted()] == list(range(N))
+    assert service.inspect()["learners"]["model"]["seen"] == N
+
+
+def test_a_broker_that_hangs_only_slows_the_worker_down(hurt: Service, own_broker: Kafka) -> None:
+    worker = hurt.start()
+    hurt.until_committed(500, worker)
+
+    own_broker.pause()
+    time.sleep(5)  # how long it hangs
+    assert worker.alive
+    own_broker.resume()
+
+    hurt.until_committed(N, worker)
+    worker.stop()
+    assert_nothing_shows(hurt)
+
+
+def test_a_broker_that_dies_and_comes_back_is_waited_for(hurt: Service, own_broker: Kafka) -> None:
+    worker = hurt.start()
+    hurt.until_committed(500, worker)
+
+    own_broker.kill()
+    until(lambda: worker.status("/ready") == 503 or not worker.alive, "it says that it is not ready")
+    assert worker.status("/live") == 200
+    own_broker.start()
+
+    hurt.until_committed(N, worker)
+    assert worker.status("/ready") == 200
+    worker.stop()
+    assert_nothing_shows(hurt)
