@@ -98,7 +98,7 @@ def clamp(value: float) -> float:
 @kernel
 def dot(w: F64, idx: I64, val: F64) -> float:
     """w·x, clamped; exact in range also where a partial sum is not."""
-    total: float = 0.0
+    total = 0.0
     for k in range(idx.size):
         total += w[idx[k]] * val[k]
     if not abs(total) <= LARGEST:

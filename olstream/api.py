@@ -1,0 +1,208 @@
+"""The library: a learner without Kafka, for notebooks and tests.
+
+    from olstream import Learner
+
+    m = Learner("arow", task="binary", params={"r": 1.0})
+    report = m.learn({"x": 1.0, "y": -0.5}, 1)      predict, then update, and say what happened
+    m.predict({"x": 1.0}).label                     never changes state
+
+It is the same Model that the service runs: the same rows give the same weights to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import ValidationError
+
+from olstream import given
+from olstream.config import LearnerConfig, MonitorConfig
+from olstream.errors import ConfigError, StateError
+from olstream.learners.base import SKIP_REASONS, algorithm
+from olstream.messages import Label, Reject
+from olstream.model import Model, Rows
+from olstream.values import label_text
+
+NAME = "learner"  # of the one learner in a saved folder
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one row did. None: this learner or this row has no such number."""
+
+    score: float
+    margin: float | None
+    loss: float | None
+    variance: float | None
+    step: float
+    updated: bool
+    skip_reason: str | None
+    score_after: float
+    margin_after: float | None
+    loss_after: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """`label` is the class in the form in which it was first seen, in regression the value."""
+
+    label: Label | None
+    score: float
+    scores: Mapping[Any, float] | None
+    probability: float | None
+
+
+class ByClass(dict[Any, Any]):
+    """Keyed by class text; any spelling of the class finds it: 1, 1.0 and "1"."""
+
+    def __missing__(self, label: object) -> Any:
+        text = label_text(label)
+        if isinstance(label, str) or text not in self:
+            raise KeyError(label)
+        return self[text]
+
+
+class Learner:
+    """One learner. Its keys are those of a learner in the configuration."""
+
+    def __init__(
+        self,
+        algorithm_name: str,
+        task: Literal["binary", "multiclass", "regression"] = "binary",
+        params: Mapping[str, Any] | None = None,
+        *,
+        weights: Mapping[Any, Any] | None = None,
+        **settings: Any,
+    ) -> None:
+        """`settings`: classes, class_weights, threshold, bias, scale, multiclass, features, classes_max, learn."""
+        algorithm(algorithm_name).check(task, params or {})
+        config = _config(algorithm=algorithm_name, task=task, params=dict(params or {}), **settings)
+        self._model = Model(NAME, config, MonitorConfig())
+        if weights is not None:
+            self._model.start_from(weights)
+
+    def learn(self, features: Any, label: Any = None, weight: float = 1.0) -> Report:
+        """Predict, then update. ValueError names the reason class where the row cannot be taken."""
+        example, finite = given.example(features, label, weight)
+        rows = self._model.predict_then_update([example], barred=np.array([not finite]))
+        _raise(rows.rejects)
+        return _report(rows, 0, self._model.task)
+
+    def learn_many(self, rows: Any, labels: Iterable[Any], weights: Iterable[float] | None = None) -> list[Report]:
+        """Rows in order, in one call; all of them or, where one cannot be taken, none."""
+        examples, finite = given.examples(rows, labels, weights)
+        barred = ~np.array(finite, np.bool_)
+        _raise(self._model.refusals(examples, barred))
+        done = self._model.predict_then_update(examples, barred=barred)
+        return [_report(done, i, self._model.task) for i in range(done.n)]
+
+    def predict(self, features: Any) -> Prediction:
+        """What the learner says of these features; nothing changes."""
+        example, _ = given.example(features, None, 1.0)
+        rows = self._model.predict([example])
+        _raise(rows.rejects)
+        score = float(rows.score[0])
+        if self._model.task == "regression":
+            return Prediction(score, score, None, None)
+        index = int(rows.predicted[0])
+        label = rows.classes[index] if index >= 0 else None
+        return Prediction(label, score, ByClass(rows.scores_of(0) or {}), _number(rows.probability[0]))
+
+    def weights(self) -> Any:
+        """{feature: weight}; multiclass {class: {feature: weight}}. Categories are `name=value`."""
+        return self._by_class(self._model.weights())
+
+    def bias(self) -> Any:
+        """The weight of the constant feature; multiclass {class: weight}."""
+        return self._by_class(self._model.bias())
+
+    def variances(self) -> Any:
+        """As `weights`; None for first-order learners."""
+        return self._by_class(self._model.variances())
+
+    def bias_variance(self) -> Any:
+        return self._by_class(self._model.bias_variance())
+
+    def covariance(self) -> tuple[list[str], np.ndarray[Any, Any]] | None:
+        """(features, matrix) of a full covariance; None where there is none."""
+        return None
+
+    @property
+    def classes(self) -> list[Label]:
+        """In order; each in the form in which it was first seen."""
+        known = [] if self._model.classes is None else self._model.classes.forms
+        return [label for label in known if label is not None]
+
+    def digest(self) -> str:
+        """Equal histories give equal digests, here and in the service."""
+        return self._model.digest()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a folder in the checkpoint's own format: safetensors and JSON, checksums in the manifest."""
+        from olstream.checkpoint import Checkpoint, Position
+        from olstream.io.disk import write_folder
+
+        settings = {"learner": self._model.config.model_dump(mode="json"), "monitor": MonitorConfig().model_dump()}
+        states = {NAME: self._model.state()}
+        write_folder(Path(path), Checkpoint(states, {NAME: self._model.digest}, Position(""), settings))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Learner:
+        """Go on from a saved folder, to the same bit."""
+        from olstream.checkpoint import Damaged, from_folder
+
+        try:
+            saved = from_folder(Path(path))
+        except Damaged as error:
+            raise StateError(f"{path} is no learner that can be loaded: {error}") from error
+        if NAME not in saved.states or "learner" not in saved.settings:
+            raise StateError(f"{path} is the state of a service: `olstream inspect` shows what it holds")
+        learner = cls.__new__(cls)
+        meta, arrays = saved.states[NAME]
+        config = _config(**saved.settings["learner"])
+        learner._model = Model.restore(NAME, config, MonitorConfig(), dict(meta), arrays)
+        return learner
+
+    def __copy__(self) -> Learner:
+        raise TypeError("copy.deepcopy a Learner: two of them cannot share one state")
+
+    def _by_class(self, exported: Any) -> Any:
+        return ByClass(exported) if self._model.task == "multiclass" and exported is not None else exported
+
+
+def _config(**keys: Any) -> LearnerConfig:
+    try:
+        return LearnerConfig(**keys)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise ConfigError(f"{where}: {first['msg']}" if where else first["msg"]) from None
+
+
+def _raise(rejects: Mapping[int, Reject]) -> None:
+    for i, reject in sorted(rejects.items()):
+        raise ValueError(f"{reject.reason}: {reject.detail} (row {i})")
+
+
+def _report(rows: Rows, i: int, task: str) -> Report:
+    return Report(
+        score=float(rows.score[i]),
+        margin=_number(rows.margin[i]),
+        loss=_number(rows.loss[i]),
+        variance=_number(rows.variance[i]),
+        step=float(rows.step[i]),
+        updated=bool(rows.updated[i]),
+        skip_reason=SKIP_REASONS[int(rows.skip[i])],
+        score_after=float(rows.score_after[i]),
+        margin_after=_number(rows.margin_after[i]),
+        loss_after=_number(rows.loss_after[i]),
+    )
+
+
+def _number(value: np.float64) -> float | None:
+    return None if np.isnan(value) else float(value)

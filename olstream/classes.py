@@ -1,0 +1,148 @@
+"""The classes of one learner: their order, and the JSON form in which each was first seen.
+
+Classes are compared by their text (1 = 1.0 = "1"; true = "true"; 1 is not true). A binary task
+has two places, 0 negative and 1 positive; a multiclass task counts up in order of arrival.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from olstream.errors import ConfigError
+from olstream.messages import Label, Reason, Reject
+from olstream.values import label_text
+
+TEXT_MAX: Final = 256
+POSITIVE_TEXTS: Final = ("1", "true")
+NEGATIVE_TEXTS: Final = ("0", "-1", "false")
+
+# What `find` gives in place of a class where a label cannot be one
+NOT_THERE: Final = -2
+
+
+class Classes:
+    """`forms` is by class index, None for a free place of a binary task; it only ever grows."""
+
+    def __init__(self, task: str, declared: Sequence[Label] | None, classes_max: int = 1000) -> None:
+        self.binary = task == "binary"
+        self.closed = declared is not None
+        self.classes_max = 2 if self.binary else classes_max
+        self.forms: list[Label | None] = [None, None] if self.binary else []
+        self.texts: list[str | None] = [None, None] if self.binary else []
+        self._index: dict[str, int] = {}
+        self._exact: dict[Label, int] = {}  # spellings seen of known classes; booleans apart, True == 1 in a dict
+        self._booleans: dict[bool, int] = {}
+        if declared is not None:
+            self._declare(declared)
+
+    def _declare(self, declared: Sequence[Label]) -> None:
+        if self.binary and len(declared) != 2:
+            raise ConfigError(f"classes of a binary task are [negative, positive], not {len(declared)} of them")
+        if len({label_text(label) for label in declared}) < len(declared):
+            raise ConfigError('classes names one class twice: 1, 1.0 and "1" are one class')
+        for index, label in enumerate(declared):
+            self._enter(label, index)
+
+    def _enter(self, label: Label, index: int) -> None:
+        text = label_text(label)
+        if index == len(self.forms):
+            self.forms.append(None)
+            self.texts.append(None)
+        self.forms[index], self.texts[index] = label, text
+        self._index[text] = index
+        self._remember(label, index)
+
+    def _remember(self, label: Label, index: int) -> None:
+        if isinstance(label, bool):
+            self._booleans[label] = index
+        else:
+            self._exact[label] = index
+
+    @property
+    def known(self) -> int:
+        """How many classes are known."""
+        return len(self._index)
+
+    @property
+    def known_code(self) -> int:
+        """What is known, for kernels: multiclass the number, binary 1 for negative + 2 for positive."""
+        if not self.binary:
+            return len(self.forms)
+        return (self.texts[0] is not None) + 2 * (self.texts[1] is not None)
+
+    def find_many(self, labels: Sequence[Label | None]) -> list[int] | None:
+        """Indices of labels that are all None (-1) or known in a spelling seen before; else None.
+
+        One look into a dict per label: the common case of a batch, and no other.
+        """
+        get, get_boolean = self._exact.get, self._booleans.get
+        types = set(map(type, labels))
+        if bool in types:
+            found = [
+                -1 if label is None else get_boolean(label, NOT_THERE) if type(label) is bool else get(label, NOT_THERE)
+                for label in labels
+            ]
+        else:
+            found = [-1 if label is None else get(label, NOT_THERE) for label in labels]
+        return None if NOT_THERE in found else found
+
+    def find(self, label: Label) -> int | Reject:
+        """The index that the label has, or would have if it were learnt next; nothing changes."""
+        text = label_text(label) if _is_class(label) else None
+        if text is None or not 1 <= len(text) <= TEXT_MAX:
+            return Reject(Reason.BAD_LABEL, "a class is text of 1 to 256 characters, an integer, or a boolean")
+        index = self._index.get(text)
+        if index is not None:
+            return index
+        place = self._place(text)
+        if place is None:
+            known = ", ".join(shown for shown in self.texts[:8] if shown is not None)
+            return Reject(Reason.UNKNOWN_LABEL, f"label {text!r} is none of the {self.known} classes: {known}")
+        return place
+
+    def _place(self, text: str) -> int | None:
+        """Where a class that is not known yet would go."""
+        if self.closed:
+            return None
+        if not self.binary:
+            return len(self.forms) if len(self.forms) < self.classes_max else None
+        free = [place for place in (1, 0) if self.texts[place] is None]
+        if text in POSITIVE_TEXTS:
+            free = [place for place in free if place == 1]
+        elif text in NEGATIVE_TEXTS:
+            free = [place for place in free if place == 0]
+        return free[0] if free else None
+
+    def learn(self, label: Label) -> int:
+        """The index of a label that `find` accepts, from now on a known class."""
+        index = self.find(label)
+        assert isinstance(index, int)
+        if self._index.get(label_text(label)) is None:
+            self._enter(label, index)
+        else:
+            self._remember(label, index)
+        return index
+
+    def text(self, index: int) -> str:
+        text = self.texts[index]
+        assert text is not None
+        return text
+
+    def state(self) -> dict[str, Any]:
+        """JSON-able; forms as JSON text, since an integer may be longer than 64 bits."""
+        return {"forms": [None if form is None else json.dumps(form) for form in self.forms]}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Take over the classes of a saved state; declared ones are equal or the state is refused before."""
+        for index, form in enumerate(state["forms"]):
+            if form is not None:
+                self._enter(json.loads(form), index)
+
+
+def _is_class(label: object) -> bool:
+    if isinstance(label, float):
+        return label.is_integer()
+    # an integer of more than 1100 bits is longer than any text allowed, and slow to write out
+    return isinstance(label, str) or (isinstance(label, int) and label.bit_length() <= 1100)

@@ -1,0 +1,207 @@
+"""Progressive validation: how good the predictions were, each made before its row was learnt.
+
+Gama, Sebastiao, Rodrigues. On Evaluating Stream Learning Algorithms. Machine Learning 90, 2013.
+
+    total     P_i = (1/i) Σ L_k
+    sliding   mean of the last min(i, window) losses
+    fading    S_i = L_i + a S_{i-1},  N_i = 1 + a N_{i-1},  P_i = S_i / N_i
+
+each for the error (0 or 1) and for the learner's own loss, beside two predictors that know
+nothing of the features: the majority class so far and the last class. Row by row, so that
+batches of any size give the same bits; what a sliding mean needs is kept, not its sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olstream.learners._jit import F64, I64, U8, kernel
+from olstream.learners._linear import LARGEST
+
+Window: TypeAlias = Literal["total", "sliding", "fading"]
+CONFUSION_MAX: Final = 8  # declared classes of the confusion table; the rest are one class, `other`
+
+_COUNTS: Final = ("seen", "labelled", "updates", "errors", "majority_errors", "no_change_errors")
+_PLACES: Final = ("last", "majority", "head", "stored")
+_SUMS: Final = ("loss", "absolute", "squared", "fading_n", "fading_error", "fading_loss")
+SEEN, LABELLED, UPDATES, ERRORS, MAJORITY_ERRORS, NO_CHANGE_ERRORS = range(6)
+LAST, MAJORITY, HEAD, STORED = range(6, 10)
+LOSS, ABSOLUTE, SQUARED, FADING_N, FADING_ERROR, FADING_LOSS = range(6)
+
+
+class Tally:
+    """The counters of one learner and its three windows."""
+
+    def __init__(self, classify: bool, window: int, fading: float, declared: int = 0) -> None:
+        self.classify = classify
+        self.window = window
+        self.fading = fading
+        self.counts = np.zeros(len(_COUNTS) + len(_PLACES), np.int64)
+        self.counts[[LAST, MAJORITY]] = -1
+        self.sums = np.zeros(len(_SUMS), np.float64)
+        self.per_class = np.zeros(0, np.int64)
+        side = declared if declared <= CONFUSION_MAX else CONFUSION_MAX + 1
+        self.confusion = np.zeros((side, side), np.int64)  # [label, predicted]; last = other past the eighth
+        self.recent_errors = np.zeros(0, np.uint8)
+        self.recent_losses = np.zeros(0, np.float64)
+
+    def add(self, measured: U8, truth: I64, predicted: I64, loss: F64, absolute: F64, classes: int) -> None:
+        """Rows in order; only measured ones count. `absolute` is |error|, empty in classification."""
+        self._make_room(int(np.count_nonzero(measured)), classes)
+        _add(
+            self.classify, self.window, self.fading, self.counts, self.sums, self.per_class, self.confusion,
+            self.recent_errors, self.recent_losses, measured, truth, predicted, loss, absolute,
+        )  # fmt: skip
+
+    def _make_room(self, rows: int, classes: int) -> None:
+        need = min(self.window, int(self.counts[STORED]) + rows)
+        if need > self.recent_losses.size:
+            size = min(self.window, max(need, 2 * self.recent_losses.size))
+            self.recent_errors = _grown(self.recent_errors, size)
+            self.recent_losses = _grown(self.recent_losses, size)
+        if classes > self.per_class.size:
+            self.per_class = _grown(self.per_class, max(classes, 2 * self.per_class.size))
+
+    @property
+    def seen(self) -> int:
+        return int(self.counts[SEEN])
+
+    @property
+    def labelled(self) -> int:
+        return int(self.counts[LABELLED])
+
+    @property
+    def updates(self) -> int:
+        return int(self.counts[UPDATES])
+
+    @property
+    def errors(self) -> int:
+        return int(self.counts[ERRORS])
+
+    @property
+    def loss_sum(self) -> float:
+        return float(self.sums[LOSS])
+
+    @property
+    def absolute_sum(self) -> float:
+        return float(self.sums[ABSOLUTE])
+
+    @property
+    def squared_sum(self) -> float:
+        return float(self.sums[SQUARED])
+
+    def error_rate(self, window: Window = "total") -> float | None:
+        """None before the first label, and in regression."""
+        if not self.classify or not self.labelled:
+            return None
+        if window == "total":
+            return self.errors / self.labelled
+        if window == "sliding":
+            return float(np.mean(self._recent()[0]))
+        return float(self.sums[FADING_ERROR] / self.sums[FADING_N])
+
+    def loss_mean(self, window: Window = "total") -> float | None:
+        if not self.labelled:
+            return None
+        if window == "total":
+            return self.loss_sum / self.labelled
+        if window == "sliding":
+            recent = self._recent()[1]
+            return float(np.sum(recent / recent.size))
+        return float(self.sums[FADING_LOSS] / self.sums[FADING_N])
+
+    def baseline(self, name: Literal["majority", "no_change"]) -> float | None:
+        """The error of a predictor that knows only the labels so far."""
+        if not self.classify or not self.labelled:
+            return None
+        return float(self.counts[MAJORITY_ERRORS if name == "majority" else NO_CHANGE_ERRORS] / self.labelled)
+
+    def mean_absolute_error(self) -> float | None:
+        return None if self.classify or not self.labelled else self.absolute_sum / self.labelled
+
+    def _recent(self) -> tuple[U8, F64]:
+        """The window, oldest first."""
+        stored, head = int(self.counts[STORED]), int(self.counts[HEAD])
+        order = (np.arange(stored) + head - stored) % max(1, self.window)
+        return self.recent_errors[order], self.recent_losses[order]
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Copies; the window oldest first, so that equal histories look equal."""
+        errors, losses = self._recent()
+        counts = self.counts.copy()
+        counts[HEAD] = counts[STORED] % self.window
+        known = int(np.max(np.nonzero(self.per_class)[0], initial=-1)) + 1
+        return {
+            "counts": counts,
+            "sums": self.sums.copy(),
+            "per_class": self.per_class[:known].copy(),
+            "confusion": self.confusion.copy(),
+            "recent_errors": errors,
+            "recent_losses": losses,
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over a saved state; where the window has become smaller, its newest rows."""
+        kept = min(self.window, arrays["recent_losses"].size)
+        self.counts = arrays["counts"].copy()
+        self.counts[STORED], self.counts[HEAD] = kept, kept % self.window
+        self.sums = arrays["sums"].copy()
+        self.per_class = arrays["per_class"].copy()
+        self.recent_errors = arrays["recent_errors"][-kept:].copy() if kept else np.zeros(0, np.uint8)
+        self.recent_losses = arrays["recent_losses"][-kept:].copy() if kept else np.zeros(0, np.float64)
+        if arrays["confusion"].shape == self.confusion.shape:
+            self.confusion = arrays["confusion"].copy()
+
+
+def _grown(array: NDArray[Any], size: int) -> NDArray[Any]:
+    grown = np.zeros(size, array.dtype)
+    grown[: array.size] = array
+    return grown
+
+
+@kernel
+def _add(
+    classify: bool, window: int, fading: float, n: I64, sums: F64, per_class: I64, confusion: I64,
+    recent_errors: U8, recent_losses: F64, measured: U8, truth: I64, predicted: I64, loss: F64, absolute: F64,
+) -> None:  # fmt: skip
+    for row in range(measured.size):
+        if measured[row] == 0:
+            continue
+        error = 0
+        if classify:
+            error = 1 if predicted[row] != truth[row] or truth[row] < 0 else 0
+            _add_class(n, per_class, confusion, truth[row], predicted[row])
+        else:
+            sums[ABSOLUTE] = min(sums[ABSOLUTE] + absolute[row], LARGEST)
+            sums[SQUARED] = min(sums[SQUARED] + absolute[row] * absolute[row], LARGEST)
+        n[LABELLED] += 1
+        n[ERRORS] += error
+        sums[LOSS] = min(sums[LOSS] + loss[row], LARGEST)
+        sums[FADING_N] = 1.0 + fading * sums[FADING_N]
+        sums[FADING_ERROR] = error + fading * sums[FADING_ERROR]
+        sums[FADING_LOSS] = min(loss[row] + fading * sums[FADING_LOSS], LARGEST)
+        recent_errors[n[HEAD]] = error
+        recent_losses[n[HEAD]] = loss[row]
+        n[HEAD] = (n[HEAD] + 1) % window
+        n[STORED] = min(n[STORED] + 1, window)
+
+
+@kernel
+def _add_class(n: I64, per_class: I64, confusion: I64, truth: int, predicted: int) -> None:
+    """Both baselines and the confusion table. A class that is not known is right for nobody."""
+    n[MAJORITY_ERRORS] += 1 if n[MAJORITY] != truth or truth < 0 else 0
+    n[NO_CHANGE_ERRORS] += 1 if n[LAST] != truth or truth < 0 else 0
+    n[LAST] = truth
+    if truth < 0:
+        return
+    per_class[truth] += 1
+    best = n[MAJORITY]
+    if best < 0 or per_class[truth] > per_class[best] or (per_class[truth] == per_class[best] and truth < best):
+        n[MAJORITY] = truth
+    if confusion.size > 0 and predicted >= 0:
+        other = confusion.shape[0] - 1
+        confusion[min(truth, other), min(predicted, other)] += 1

@@ -1,0 +1,134 @@
+"""What a Python caller gives -> Examples: mappings, sequences, numpy and SciPy rows, plain labels.
+
+The rules are those of messages, with one difference: numbers that are not finite are no error.
+They are left out, and the row is marked, so that it is scored without them and not learnt.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NoReturn
+
+import numpy as np
+
+from olstream.messages import Example, Reason
+
+
+def example(features: Any, label: Any, weight: Any) -> tuple[Example, bool]:
+    """One row, and whether all its numbers were finite; ValueError names the reason class."""
+    taken, features_finite = _features(features)
+    y, label_finite = _label(label)
+    return Example(features=taken, label=y, weight=_weight(weight)), features_finite and label_finite
+
+
+def examples(rows: Any, labels: Iterable[Any], weights: Iterable[Any] | None) -> tuple[list[Example], list[bool]]:
+    """Many rows: a list of mappings or sequences, a 2-D array, or a SciPy matrix in rows (CSR)."""
+    row_list, label_list = _rows(rows), list(labels)
+    weight_list = [1.0] * len(row_list) if weights is None else list(weights)
+    if not len(row_list) == len(label_list) == len(weight_list):
+        raise ValueError(f"{len(row_list)} rows, {len(label_list)} labels and {len(weight_list)} weights")
+    taken = [example(*row) for row in zip(row_list, label_list, weight_list, strict=True)]
+    return [row for row, _ in taken], [finite for _, finite in taken]
+
+
+def _rows(rows: Any) -> list[Any]:
+    if isinstance(rows, np.ndarray):
+        if rows.ndim != 2:
+            _refuse(Reason.BAD_FEATURES, f"rows are an array of {rows.ndim} dimensions, 2 are needed")
+        return list(rows)
+    if hasattr(rows, "indptr") and hasattr(rows, "tocsr"):
+        return _csr_rows(rows.tocsr())
+    return list(rows)
+
+
+def _csr_rows(matrix: Any) -> list[dict[str, float]]:
+    """Stored entries only, named by position as the columns of an array would be."""
+    matrix = matrix.copy()
+    matrix.sum_duplicates()
+    indptr, values = matrix.indptr.tolist(), matrix.data.tolist()
+    names = [str(i) for i in matrix.indices.tolist()]
+    return [
+        dict(zip(names[start:end], values[start:end], strict=True))
+        for start, end in pairwise(indptr)
+    ]
+
+
+def _features(features: Any) -> tuple[dict[str, float | str] | list[float], bool]:
+    if isinstance(features, Mapping):
+        return _object(features)
+    if isinstance(features, np.ndarray):
+        if features.ndim != 1:
+            _refuse(Reason.BAD_FEATURES, f"a row is an array of {features.ndim} dimensions, 1 is needed")
+        features = features.tolist()
+    if isinstance(features, str | bytes) or not isinstance(features, Sequence):
+        _refuse(Reason.BAD_FEATURES, f"features are a mapping or a sequence of numbers, not {type(features).__name__}")
+    return _array(features)
+
+
+def _object(features: Mapping[Any, Any]) -> tuple[dict[str, float | str], bool]:
+    taken: dict[str, float | str] = {}
+    finite = True
+    for key, given in features.items():
+        if not isinstance(key, str) or not key:
+            _refuse(Reason.BAD_FEATURES, f"a feature's name is text that is not empty, not {key!r}")
+        if given is None:
+            continue
+        name = unicodedata.normalize("NFC", _text(key))
+        value = _text(given) if isinstance(given, str) else _double(given, name)
+        if name in taken:
+            _refuse(Reason.DUPLICATE_KEY, f"feature {name!r} twice")
+        if isinstance(value, str) or math.isfinite(value):
+            taken[name] = value
+        else:
+            finite = False
+    return taken, finite
+
+
+def _array(features: Sequence[Any]) -> tuple[list[float], bool]:
+    if not features:
+        _refuse(Reason.BAD_FEATURES, "features are an empty array")
+    values = [_double(value, str(i)) for i, value in enumerate(features)]
+    finite = all(map(math.isfinite, values))
+    return (values if finite else [value if math.isfinite(value) else 0.0 for value in values]), finite
+
+
+def _double(value: Any, name: str) -> float:
+    """inf for what no double holds."""
+    if isinstance(value, int | float | np.integer | np.floating | np.bool_):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.copysign(math.inf, value)
+    _refuse(Reason.BAD_FEATURES, f"feature {name!r} is {type(value).__name__}, and neither number, boolean nor text")
+
+
+def _text(text: str) -> str:
+    """Plain text that a message could carry."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        _refuse(Reason.BAD_ENCODING, f"{text!r} cannot be written as UTF-8")
+    return str(text)
+
+
+def _label(label: Any) -> tuple[Any, bool]:
+    """A plain label; a number that is not finite is none, and marks the row."""
+    if isinstance(label, np.generic):
+        label = label.item()
+    if isinstance(label, float) and not math.isfinite(label):
+        return None, False
+    return label, True
+
+
+def _weight(weight: Any) -> float:
+    is_number = isinstance(weight, int | float | np.integer | np.floating) and not isinstance(weight, bool)
+    if not is_number or not 0.0 <= weight <= float(np.finfo(np.float64).max):
+        _refuse(Reason.BAD_WEIGHT, f"weight is {weight!r}, and not a finite number of 0 or more")
+    return float(weight)
+
+
+def _refuse(reason: Reason, detail: str) -> NoReturn:
+    raise ValueError(f"{reason}: {detail}")

@@ -1,0 +1,344 @@
+"""A learner, its state and its tally: examples in, rows out, each predicted before it is learnt."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from olstream.admit import Admission, Admitted, Bools
+from olstream.classes import Classes
+from olstream.confidence import decide_binary, decide_multiclass
+from olstream.config import LearnerConfig, MonitorConfig
+from olstream.errors import ConfigError, StateError
+from olstream.evaluate import SEEN, UPDATES, Tally
+from olstream.learners import base
+from olstream.learners._jit import F64
+from olstream.learners._state import LinearState
+from olstream.messages import Example, Reject
+from olstream.rows import Counts, Rows
+from olstream.vectorize import Batch, Scaler, vectorize
+from olstream.vocabulary import BIAS, FIRST_NAMED, UNSEEN, Vocabulary
+
+__all__ = ["Counts", "Model", "Rows", "digest_of"]
+
+Meta: TypeAlias = dict[str, Any]
+Arrays: TypeAlias = dict[str, NDArray[Any]]
+
+_IDENTITY: Final = ("algorithm", "task", "params", "bias", "scale")
+
+
+class Model:
+    """One learner of the configuration."""
+
+    def __init__(self, name: str, config: LearnerConfig, monitor: MonitorConfig) -> None:
+        self.name = name
+        self.config = config
+        self.task: base.Task = config.task
+        self.algorithm = base.algorithm(config.algorithm)
+        self.params = self.algorithm.check(self.task, config.params)
+        if self.task == "multiclass" and config.multiclass != "direct":
+            raise ConfigError(f"multiclass: {config.multiclass} is not in this version; {config.algorithm} has direct")
+        self._vector = self.algorithm.vector(self.task, self.params)
+        self._pass = self.algorithm.passes[self.task]
+        prior = None if self.algorithm.prior is None else float(self.params[self.algorithm.prior])
+        self._state = LinearState(prior)
+        features = config.features
+        self.vocabulary = Vocabulary(
+            features.names_max, features.overflow_buckets, frozenset(features.category), config.bias
+        )
+        self.scaler = Scaler(self.vocabulary.n_columns) if config.scale == "standard" else None
+        classify = self.task != "regression"
+        self.classes = Classes(self.task, config.classes, config.classes_max) if classify else None
+        self._admission = Admission(self.classes, config.class_weights)
+        self.tally = Tally(classify, monitor.window, monitor.fading, len(config.classes or ()))
+        self._make_room()
+
+    def predict_then_update(
+        self, examples: Sequence[Example], scores: bool = False, barred: Bools | None = None
+    ) -> Rows:
+        """Score each row, measure it against its label, learn from it: in this order, row by row.
+
+        `barred` rows are scored only: not all their numbers were finite. Scores of every class come
+        at no cost, whether `scores` asks for them or not.
+        """
+        rows = self._run(examples, self.config.learn, barred)
+        self.tally.counts[SEEN] += rows.counts.seen
+        self.tally.counts[UPDATES] += rows.counts.updated
+        return rows
+
+    def predict(self, examples: Sequence[Example]) -> Rows:
+        """Score the rows; nothing of the model changes."""
+        unlabelled = [Example(features=example.features) for example in examples]
+        return self._run(unlabelled, False, None)
+
+    def refusals(self, examples: Sequence[Example], barred: Bools | None = None) -> dict[int, Reject]:
+        """What `predict_then_update` would refuse of these rows; nothing changes."""
+        door = Admission(copy.deepcopy(self.classes), self.config.class_weights)
+        return door.admit(examples, self.vocabulary.form, self.config.learn, barred).rejects
+
+    def _run(self, examples: Sequence[Example], learns: bool, barred: Bools | None) -> Rows:
+        vocabulary = self.vocabulary
+        admitted = self._admission.admit(examples, vocabulary.form, learns, barred)
+        vocabulary.form = admitted.form
+        n = len(admitted.positions)
+        names_before, overflowed_before = vocabulary.n_columns, vocabulary.overflowed
+        stopped = np.zeros(n, np.bool_) if barred is None else barred[admitted.positions]
+        measured = ~np.isnan(admitted.target) & (admitted.weight > 0.0) & ~stopped
+        learnt = measured if learns else np.zeros(n, np.bool_)
+        batch = vectorize(vocabulary, admitted.features, learnt)
+        columns = self._columns(admitted, learnt)
+        if self.scaler is not None:
+            unstable = self.scaler.standardise(batch, learnt, vocabulary.n_columns)
+            columns.codes[base.BARRED] = np.where(unstable, base.OVERFLOW, 0)
+        self._make_room()
+        entries = base.Entries(batch.indptr, batch.indices, batch.values)
+        self._pass(self._state, entries, columns, self._vector)
+        rows = self._rows(admitted, batch, columns, measured)
+        rows.skip[stopped] = base.NON_FINITE
+        self._measure(rows, admitted)
+        novel = vocabulary.n_columns - names_before + int(np.count_nonzero(batch.indices == UNSEEN))
+        rows.counts = self._counts(rows, admitted, learnt, novel, vocabulary.overflowed - overflowed_before)
+        if admitted.rejects:
+            rows.spread_out(np.array(admitted.positions, np.int64), len(examples))
+        return rows
+
+    def _columns(self, admitted: Admitted, learnt: Bools) -> base.Columns:
+        columns = base.Columns(len(admitted.positions), self._n_vectors if self.task == "multiclass" else 0)
+        columns.numbers[base.TARGET] = admitted.target
+        columns.numbers[base.WEIGHT] = np.where(learnt, admitted.weight, 0.0)
+        columns.codes[base.KNOWN] = admitted.known
+        return columns
+
+    @property
+    def _n_vectors(self) -> int:
+        """Rows of the state: one for each known class, or one in all."""
+        return self.classes.known if self.classes is not None and self.task == "multiclass" else 1
+
+    def _make_room(self) -> None:
+        self._state.make_room(self._n_vectors, self.vocabulary.n_columns)
+
+    def _rows(self, admitted: Admitted, batch: Batch, columns: base.Columns, measured: Bools) -> Rows:
+        out, codes = columns.numbers, columns.codes
+        n = out.shape[1]
+        predicted, correct = np.full(n, -1, np.int64), np.full(n, -1, np.int8)
+        probability = np.full(n, np.nan)
+        if self.task == "binary":
+            threshold = float(self.config.threshold)
+            decide_binary(out[base.SCORE], out[base.VARIANCE], admitted.known, threshold, predicted, probability)
+        elif self.task == "multiclass":
+            predicted = codes[base.WINNER]
+            decide_multiclass(columns.scores, admitted.known, predicted, probability)
+        if self.classes is not None:
+            right = (predicted == admitted.truth) & (predicted >= 0)
+            correct = np.where(np.isnan(admitted.target), -1, right).astype(np.int8)
+        return Rows(
+            task=self.task, n=n, rejects=admitted.rejects,
+            classes=() if self.classes is None else self.classes.forms,
+            texts=() if self.classes is None else self.classes.texts,
+            counts=Counts(), score=out[base.SCORE], margin=out[base.MARGIN], loss=out[base.LOSS],
+            variance=out[base.VARIANCE], step=out[base.STEP], score_after=out[base.SCORE_AFTER],
+            margin_after=out[base.MARGIN_AFTER], loss_after=out[base.LOSS_AFTER], probability=probability,
+            predicted=predicted, truth=admitted.truth, known=admitted.known,
+            updates=self.tally.updates + np.cumsum(codes[base.UPDATED]),
+            entries=np.diff(batch.indptr) - int(self.vocabulary.bias), correct=correct,
+            measured=measured.astype(np.uint8), updated=codes[base.UPDATED].astype(np.uint8),
+            skip=codes[base.SKIP].astype(np.uint8), scores=columns.scores,
+        )  # fmt: skip
+
+    def _measure(self, rows: Rows, admitted: Admitted) -> None:
+        if rows.measured.any():
+            absolute = np.zeros(0) if self.classes is not None else _distance(admitted.target, rows.score)
+            classes = 0 if self.classes is None else len(self.classes.forms)
+            self.tally.add(rows.measured, rows.truth, rows.predicted, rows.loss, absolute, classes)
+
+    def _counts(self, rows: Rows, admitted: Admitted, learnt: Bools, novel: int, overflowed: int) -> Counts:
+        measured = rows.measured != 0
+        labelled, updated = int(np.count_nonzero(measured)), int(np.count_nonzero(rows.updated))
+        skipped = int(np.count_nonzero(rows.skip))
+        mistakes, absolute, squared = 0, 0.0, 0.0
+        if self.classes is None:
+            distance = _distance(admitted.target, rows.score)[measured]
+            absolute, squared = _total(distance), _total(distance * distance)
+        else:
+            mistakes = labelled - int(np.count_nonzero(rows.correct[measured] == 1))
+        return Counts(
+            seen=rows.n,
+            labelled=labelled,
+            unlabelled=int(np.count_nonzero(np.isnan(admitted.target) & (admitted.weight > 0.0))),
+            updated=updated,
+            passive=int(np.count_nonzero(learnt)) - updated - int(np.count_nonzero(rows.skip[learnt])),
+            skipped=skipped,
+            unstable=int(np.count_nonzero(rows.skip == base.OVERFLOW)),
+            mistakes=mistakes,
+            loss=_total(rows.loss[measured]),
+            absolute_error=absolute,
+            squared_error=squared,
+            features=int(np.sum(rows.entries)),
+            novel=novel,
+            overflowed=overflowed,
+        )
+
+    # What has been learnt, by name. Multiclass: by class text, then by name.
+
+    def _by_name(self, array: F64) -> dict[str, Any]:
+        names = self.vocabulary.exported()
+        n_columns = self.vocabulary.n_columns
+        if self.task != "multiclass":
+            return dict(zip(names, array[0, FIRST_NAMED:n_columns].tolist(), strict=True))
+        assert self.classes is not None
+        return {
+            str(text): dict(zip(names, array[k, FIRST_NAMED:n_columns].tolist(), strict=True))
+            for k, text in enumerate(self.classes.texts)
+        }
+
+    def _of_bias(self, array: F64) -> float | dict[str, float]:
+        if self.task != "multiclass":
+            return float(array[0, BIAS])
+        assert self.classes is not None
+        return {str(text): float(array[k, BIAS]) for k, text in enumerate(self.classes.texts)}
+
+    def weights(self) -> dict[str, Any]:
+        return self._by_name(self._state.weights)
+
+    def bias(self) -> float | dict[str, float]:
+        return self._of_bias(self._state.weights)
+
+    def variances(self) -> dict[str, Any] | None:
+        """None for first-order learners."""
+        return self._by_name(self._state.variances) if self._state.prior is not None else None
+
+    def bias_variance(self) -> float | dict[str, float] | None:
+        return self._of_bias(self._state.variances) if self._state.prior is not None else None
+
+    def start_from(self, weights: Mapping[str, Any]) -> None:
+        """Begin from weights by exported name; multiclass by class, then by name. Before the first row."""
+        if self.task != "multiclass":
+            self._start_vector(0, weights)
+            return
+        assert self.classes is not None
+        for label, vector in weights.items():
+            if isinstance(found := self.classes.find(label), Reject):
+                raise ConfigError(f"weights of class {label!r}: {found.detail}")
+            index = self.classes.learn(label)
+            self._make_room()
+            self._start_vector(index, vector)
+
+    def _start_vector(self, row: int, weights: Mapping[str, Any]) -> None:
+        for name, weight in weights.items():
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
+                raise ConfigError(f"the weight of {name!r} is {weight!r}: a finite number is needed")
+            column = self.vocabulary.column_of(name)
+            self._make_room()
+            self._state.weights[row, column] = weight
+
+    @property
+    def n_features(self) -> int:
+        return self.vocabulary.n_columns - FIRST_NAMED
+
+    def weight_abs_max(self) -> float:
+        return float(np.max(np.abs(self._used(self._state.weights)), initial=0.0))
+
+    def weights_norm(self) -> float:
+        largest = self.weight_abs_max()
+        if largest == 0.0:
+            return 0.0
+        with np.errstate(over="ignore", under="ignore"):
+            norm = largest * float(np.sqrt(np.sum((self._used(self._state.weights) / largest) ** 2)))
+        return min(norm, float(np.finfo(np.float64).max))
+
+    def variance_mean(self) -> float | None:
+        """Over the named features; None for first-order learners and before the first feature."""
+        used = self._used(self._state.variances)[:, FIRST_NAMED:]
+        return float(np.mean(used)) if used.size else None
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self.state()[1].values())
+
+    def _used(self, array: F64) -> F64:
+        """The part of a state array that is in use."""
+        return array[: self._n_vectors, : self.vocabulary.n_columns]
+
+    # State
+
+    def state(self) -> tuple[Meta, Arrays]:
+        """A consistent copy of everything."""
+        vocabulary, vocabulary_arrays = self.vocabulary.state()
+        meta: Meta = {
+            "algorithm": self.config.algorithm,
+            "task": self.task,
+            "params": dict(self.params),
+            "bias": self.config.bias,
+            "scale": self.config.scale,
+            "classes": None if self.classes is None else self.classes.state(),
+            "vocabulary": vocabulary,
+        }
+        arrays: Arrays = {"weights": self._used(self._state.weights).copy()}
+        if self._state.prior is not None:
+            arrays["variances"] = self._used(self._state.variances).copy()
+        arrays |= {f"vocabulary.{key}": array for key, array in vocabulary_arrays.items()}
+        if self.scaler is not None:
+            arrays |= {f"scaler.{key}": array for key, array in self.scaler.state(self.vocabulary.n_columns).items()}
+        arrays |= {f"tally.{key}": array for key, array in self.tally.state().items()}
+        return meta, arrays
+
+    @classmethod
+    def restore(
+        cls, name: str, config: LearnerConfig, monitor: MonitorConfig, meta: Meta, arrays: Mapping[str, NDArray[Any]]
+    ) -> Model:
+        model = cls(name, config, monitor)
+        mine = model.state()[0]
+        for key in _IDENTITY:
+            if mine[key] != meta[key]:
+                raise StateError(f"learner {name}: the saved state has {key} {meta[key]!r}, this one {mine[key]!r}")
+        if model.classes is not None:
+            model.classes.restore(meta["classes"])
+        model.vocabulary = Vocabulary.restore(meta["vocabulary"], _under("vocabulary.", arrays))
+        model._state.take(arrays["weights"], arrays.get("variances"))
+        if model.scaler is not None:
+            model.scaler = Scaler.restore(_under("scaler.", arrays))
+        model.tally.restore(_under("tally.", arrays))
+        return model
+
+    def digest(self) -> str:
+        return digest_of(*self.state())
+
+
+def digest_of(meta: Meta, arrays: Mapping[str, NDArray[Any]]) -> str:
+    """SHA-256 of what a learner is, whatever order its features came in; of a copy that `state` made."""
+    vocabulary = Vocabulary.restore(meta["vocabulary"], _under("vocabulary.", arrays))
+    names = vocabulary.exported()
+    order = sorted(range(len(names)), key=names.__getitem__)
+    identity = {key: meta[key] for key in (*_IDENTITY, "classes")}
+    identity |= {"names": [names[i] for i in order], "form": vocabulary.form, "overflowed": vocabulary.overflowed}
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True, separators=(",", ":")).encode())
+    columns = np.array([BIAS, UNSEEN, *(FIRST_NAMED + i for i in order)], np.int64)
+    for key in sorted(arrays):
+        if key.startswith("vocabulary."):
+            continue
+        array = arrays[key] if key.startswith("tally.") else arrays[key][..., columns]
+        digest.update(f"{key} {array.dtype.str} {array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
+    return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
+
+
+def _distance(target: F64, score: F64) -> F64:
+    with np.errstate(over="ignore"):
+        return np.minimum(np.abs(target - score), np.finfo(np.float64).max)
+
+
+def _total(numbers: F64) -> float:
+    """A sum for a counter: finite whatever happens."""
+    with np.errstate(over="ignore"):
+        return min(float(np.sum(numbers)), float(np.finfo(np.float64).max))
