@@ -15,6 +15,7 @@ a stream that never repeats itself must not make a type for each message.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, TypeAlias
 
@@ -70,20 +71,39 @@ class _Part(NamedTuple):
         return self.attribute.startswith("feature") and self.attribute != "features"
 
 
+@dataclass(frozen=True, slots=True)
+class FeaturesShape:
+    """Names of the features that a struct holds, and the kinds of their values. Live shapes share equal ones."""
+
+    names: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+
+    def values(self, features: FeaturesStruct) -> tuple[Any, ...]:
+        """The values in the order of `names`."""
+        return astuple(features)[: len(self.names)]
+
+    def plain(self, features: FeaturesStruct) -> dict[str, float | str]:
+        """The features as the exact reader gives them."""
+        pairs = zip(self.names, self.values(features), strict=True)
+        return {name: value if isinstance(value, str) else float(value) for name, value in pairs}
+
+
 class FeaturesStruct(msgspec.Struct, gc=False):
     """Base of the structs that hold features: their first attributes are those of `shape.names`."""
 
-    shape: ClassVar[Shape]
+    shape: ClassVar[FeaturesShape]
 
 
 class Shape:
-    """One form of message. `names` and `kinds` are those of its features."""
+    """One form of message: its keys, and the kind of each value."""
 
-    def __init__(self, slots: Sequence[Slot], parts: Sequence[_Part], interpreter: Interpreter) -> None:
+    def __init__(
+        self, slots: Sequence[Slot], parts: Sequence[_Part], interpreter: Interpreter, others: Sequence[Shape]
+    ) -> None:
         """`slots` in the order of a message, so that a struct finds each key where it looks first."""
         features = [part.slot for part in parts if part.is_feature]
-        self.names = tuple(slot.name for slot in features)
-        self.kinds = tuple(slot.kind for slot in features)
+        shape = FeaturesShape(tuple(slot.name for slot in features), tuple(slot.kind for slot in features))
+        self.features: FeaturesShape = next((other.features for other in others if other.features == shape), shape)
         self.colons = len(slots) + sum(slot.name.count(":") for slot in slots)
         self.flat = interpreter.whole
         self._has_features = not self.flat or any(slot.name not in interpreter.hidden for slot in slots)
@@ -92,7 +112,7 @@ class Shape:
         self.is_plain = not self.flat and self.texts is None
 
     @classmethod
-    def of(cls, slots: Sequence[Slot], interpreter: Interpreter) -> Shape | None:
+    def of(cls, slots: Sequence[Slot], interpreter: Interpreter, others: Sequence[Shape] = ()) -> Shape | None:
         """The shape of messages with these keys; None where a struct could not tell them for sure."""
         parts = [_part(i, slot, interpreter) for i, slot in enumerate(slots)]
         if len(slots) > NAMES_MAX or any(part is None for part in parts):
@@ -102,16 +122,7 @@ class Shape:
         inherited = {*_FIELD} - {part.attribute for part in known}
         if any(not slot.inside and slot.name in inherited for slot in slots):
             return None
-        return cls(slots, known, interpreter)
-
-    def values(self, features: FeaturesStruct) -> tuple[Any, ...]:
-        """The values of a features struct, in the order of `names`."""
-        return astuple(features)[: len(self.names)]
-
-    def plain(self, features: FeaturesStruct) -> dict[str, float | str]:
-        """A features struct as the exact reader gives it."""
-        pairs = zip(self.names, self.values(features), strict=True)
-        return {name: value if isinstance(value, str) else float(value) for name, value in pairs}
+        return cls(slots, known, interpreter, others)
 
     def read(self, data: bytes, colons: int) -> Example | None:
         """The message, holding that many colons, as an example; None where it is not of this shape for sure."""
@@ -136,9 +147,10 @@ class Shape:
         features_first = sorted(parts, key=lambda part: not part.is_feature)
         if self.flat:
             absent = {name: value for name, value in _ABSENT.items() if name not in {part.attribute for part in parts}}
-            message = _struct(FeaturesStruct, features_first, {"shape": self, **absent})
+            message = _struct(FeaturesStruct, features_first, {"shape": self.features, **absent})
         else:
-            inside = _struct(FeaturesStruct, [part for part in features_first if part.slot.inside], {"shape": self})
+            within = [part for part in features_first if part.slot.inside]
+            inside = _struct(FeaturesStruct, within, {"shape": self.features})
             outside = [part for part in parts if not part.slot.inside]
             typed = [part._replace(type=inside) if part.slot.kind == "object" else part for part in outside]
             message = _struct(Example, typed, {})
@@ -181,7 +193,7 @@ class Shapes:
         self._watched[key] = seen
 
     def _adopt(self, key: frozenset[Slot], slots: list[Slot]) -> None:
-        shape = Shape.of(slots, self.interpreter) if key not in self._keys else None
+        shape = Shape.of(slots, self.interpreter, self.live) if key not in self._keys else None
         if shape is not None:
             self.live[SHAPES_MAX - 1 :] = []
             self._keys[SHAPES_MAX - 1 :] = []
