@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AliasGenerator,
@@ -35,16 +35,17 @@ from olstream.values import (
     Duration,
     Factors,
     FeaturesPath,
+    Group,
     Label,
-    OneOrMore,
+    LabelOrMore,
+    LearnerName,
+    Lengths,
     Real,
     Size,
     Topic,
     Whole,
     label_text,
 )
-
-_LEARNER_NAME: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 
 
 def _as_written(name: str) -> str:
@@ -123,7 +124,7 @@ class TextConfig(Section):
     """How free text becomes words."""
 
     tokens: Literal["words", "chars"] = "words"
-    n: OneOrMore[Annotated[Whole, Field(ge=1, le=10)]] = [1]
+    n: Lengths = [1]
     value: Literal["presence", "count"] = "presence"
     norm: Literal["l2", "none"] = "none"
 
@@ -197,7 +198,7 @@ class LearnerConfig(Section):
 
 
 class RouteConfig(Section):
-    when: dict[str, OneOrMore[Label]] = {}
+    when: dict[str, LabelOrMore] = {}
     """Any of topic, learner, field.<path>, header.<name>, each an exact value or a list; {} takes every record."""
     learner: str | None = None
     """null = the message's learner, else the first."""
@@ -295,7 +296,7 @@ class Config(Section):
     """More librdkafka properties, for the producer only."""
     kafka_wait_s: Annotated[Duration, Field(ge=0)] = 300.0
     """How long `run` waits for a broker or a missing topic before it gives up."""
-    group: Annotated[str, Field(pattern=r"^[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,199}$")] = "olstream"
+    group: Group = "olstream"
     """The consumer group; also part of a directory and of topic names."""
     slot: Annotated[Whole, Field(ge=0, lt=2**31)] = 0
     """The stable number of this worker."""
@@ -303,7 +304,7 @@ class Config(Section):
     input: InputConfig = InputConfig()
     output: OutputConfig = OutputConfig()
     commit_interval_s: Annotated[Duration, Field(gt=0)] = 0.2
-    learners: Annotated[dict[str, LearnerConfig], Field(min_length=1)]
+    learners: Annotated[dict[LearnerName, LearnerConfig], Field(min_length=1)]
     """By name; the first one is the default."""
     routes: list[RouteConfig] = []
     """The first match wins; without routes: the message's learner, else the first learner."""
@@ -325,15 +326,12 @@ class Config(Section):
             raise ConfigError("kafka: bootstrap.servers is missing: name a broker, such as localhost:9092")
 
     @model_validator(mode="after")
-    def _names_are_names(self) -> Self:
-        for name in self.learners:
-            if not _LEARNER_NAME.fullmatch(name):
-                raise wrong("is no learner's name: 1 to 64 of letters, digits, '_', '.' and '-'", "learners", name)
+    def _routes_lead_to_learners(self) -> Self:
         for i, route in enumerate(self.routes):
-            self._route_leads_to_learners(i, route)
+            self._check_route(i, route)
         return self
 
-    def _route_leads_to_learners(self, i: int, route: RouteConfig) -> None:
+    def _check_route(self, i: int, route: RouteConfig) -> None:
         champion = route.learner or next(iter(self.learners))
         named = [("learner", route.learner)] if route.learner is not None else []
         for key, name in named + [("shadows", shadow) for shadow in route.shadows]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo
 
@@ -16,6 +16,8 @@ Label: TypeAlias = str | int | float | bool
 _UNITS_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _UNITS_BYTES: Final = {"B": 1, "kB": 1000, "MB": 1000**2, "GB": 1000**3, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 _QUANTITY: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)")
+_GROUP: Final = re.compile(r"[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,199}")
+_LEARNER: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 _TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
@@ -56,6 +58,18 @@ def _unquoted(value: object) -> object:
 def _topic(value: str) -> str:
     if not _TOPIC.fullmatch(value) or value in (".", ".."):
         raise wrong(f"{value!r} is no topic name: 1 to 249 of letters, digits, '.', '_' and '-'")
+    return value
+
+
+def _group(value: str) -> str:
+    if not _GROUP.fullmatch(value):
+        raise wrong("must be 1 to 200 of letters, digits, '.', '_' and '-': a directory and a topic are named after it")
+    return value
+
+
+def _learner(value: str) -> str:
+    if not _LEARNER.fullmatch(value):
+        raise wrong("is no learner's name: 1 to 64 of letters, digits, '_', '.' and '-'")
     return value
 
 
@@ -102,6 +116,8 @@ Duration = Annotated[
 Size = Annotated[int, BeforeValidator(_bytes, json_schema_input_type=int | str)]
 Whole = Annotated[int, BeforeValidator(_unquoted, json_schema_input_type=int)]
 Real = Annotated[float, BeforeValidator(_unquoted, json_schema_input_type=float), Field(allow_inf_nan=False)]
+Group = Annotated[str, _text(_group)]
+LearnerName = Annotated[str, _text(_learner)]
 Topic = Annotated[str, _text(_topic)]
 DottedPath = Annotated[str, _text(_dotted_path)]
 FeaturesPath = Annotated[str, _text(lambda value: value if value == "." else _dotted_path(value))]
@@ -119,8 +135,10 @@ Detectors = Annotated[
         | None,
     ),
 ]
-T = TypeVar("T")
-OneOrMore = Annotated[list[T], BeforeValidator(_listed, json_schema_input_type=list[T] | T)]
+LabelOrMore = Annotated[list[Label], BeforeValidator(_listed, json_schema_input_type=list[Label] | Label)]
+Lengths = Annotated[
+    list[Annotated[Whole, Field(ge=1, le=10)]], BeforeValidator(_listed, json_schema_input_type=list[int] | int)
+]
 
 
 def label_text(label: object) -> str:
