@@ -1,0 +1,170 @@
+"""What a model says about a row -> the bytes of a prediction; a refused record -> its dead letter.
+
+No time of day stands in a prediction: equal input and state give equal bytes. A number that
+is not finite would be written as null (msgspec), never as NaN.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from olstream.messages import Chunk, Example, Headers, Label, Outgoing, Reject
+from olstream.parse import INTEGER_MAX, INTEGER_MIN
+from olstream.rows import Rows
+
+VALUE_MAX_BYTES: Final = 900_000  # of a dead letter: below the 1 MB that brokers take by default
+CUT_BYTES: Final = 1024
+HEADERS_MAX_BYTES: Final = 16 * 1024
+
+_CORRECT: Final = (False, True, None)  # by 0, 1, -1
+
+
+class Prediction(msgspec.Struct, gc=False):
+    """The record that is published; keys in this order, all of them always."""
+
+    id: str | int | None
+    learner: str
+    prediction: Any
+    score: float
+    probability: float
+    label: Label | None
+    loss: float
+    correct: bool | None
+    updated: bool
+    updates: int
+    topic: str
+    partition: int
+    offset: int
+    ts: int | None
+
+
+class ScoredPrediction(Prediction, gc=False):
+    """With `output.scores`."""
+
+    scores: dict[str, float] | None
+    probabilities: dict[str, float] | None
+
+
+class ShadowPrediction(Prediction, gc=False):
+    """What a shadow says."""
+
+    shadow: bool = True
+
+
+class ScoredShadowPrediction(ScoredPrediction, gc=False):
+    """What a shadow says, with `output.scores`."""
+
+    shadow: bool = True
+
+
+class Encoder:
+    """Writes the predictions of one learner in one role."""
+
+    def __init__(self, learner: str, scores: bool, shadow: bool) -> None:
+        self.learner = learner
+        self.scores = scores
+        plain, scored = (ShadowPrediction, ScoredShadowPrediction) if shadow else (Prediction, ScoredPrediction)
+        self._record: type[Prediction] = scored if scores else plain
+        self._encode = msgspec.json.Encoder().encode
+
+    def encode(
+        self, chunk: Chunk, positions: Sequence[int], examples: Sequence[Example], rows: Rows
+    ) -> list[bytes | None]:
+        """A value for each row, None at a refused one. `positions`: the rows' places in the chunk."""
+        record, encode, learner = self._record, self._encode, self.learner
+        topic, partition, offsets, timestamps = chunk.topic, chunk.partition, chunk.offsets, chunk.timestamps
+        scores = rows.score.tolist()
+        columns = zip(
+            positions, examples, _predictions(rows, scores), scores, rows.probability.tolist(),
+            _labels(examples, rows), rows.loss.tolist(), rows.correct.tolist(), rows.updated.tolist(),
+            rows.updates.tolist(), self._extras(rows), strict=True,
+        )  # fmt: skip
+        values: list[bytes | None] = [
+            encode(
+                record(
+                    example.id, learner, prediction, score, probability, label, loss, _CORRECT[correct],
+                    updated == 1, updates, topic, partition, offsets[i],
+                    timestamps[i] if example.ts_ms is None else example.ts_ms, *extras,
+                )
+            )
+            for i, example, prediction, score, probability, label, loss, correct, updated, updates, extras in columns
+        ]  # fmt: skip
+        for row in rows.rejects:
+            values[row] = None
+        return values
+
+    def _extras(self, rows: Rows) -> Sequence[tuple[Any, ...]]:
+        if not self.scores:
+            return [()] * len(rows)
+        return [
+            (None, None) if row in rows.rejects else (rows.scores_of(row), rows.probabilities_of(row))
+            for row in range(len(rows))
+        ]
+
+
+def dead_letter(chunk: Chunk, i: int, reject: Reject) -> tuple[bytes | None, bytes | None, Headers]:
+    """Key, value and headers of the dead letter for record i: as received, and why it is one."""
+    timestamp = chunk.timestamps[i]
+    why: Headers = [
+        ("olstream.reason", reject.reason.encode()),
+        ("olstream.detail", reject.detail.encode()),
+        ("olstream.topic", chunk.topic.encode()),
+        ("olstream.partition", b"%d" % chunk.partition),
+        ("olstream.offset", b"%d" % chunk.offsets[i]),
+        ("olstream.timestamp", None if timestamp is None else b"%d" % timestamp),
+    ]
+    value = chunk.values[i]
+    letter = Outgoing("", chunk.keys[i], value, _first(chunk.headers[i] or [], HEADERS_MAX_BYTES) + why)
+    if value is not None and len(value) > VALUE_MAX_BYTES:
+        letter = cut(letter)
+    return letter.key, letter.value, letter.headers
+
+
+def cut(letter: Outgoing) -> Outgoing:
+    """The same dead letter with the beginning of its value only, and its size told. Cutting twice changes nothing."""
+    value = letter.value
+    if value is None or len(value) <= CUT_BYTES:
+        return letter
+    size = ("olstream.size", b"%d" % len(value))
+    return Outgoing(letter.topic, letter.key, value[:CUT_BYTES], [*letter.headers, size])
+
+
+def _first(headers: Headers, size_max: int) -> Headers:
+    """The first headers that fit together; the rest is left out."""
+    kept: Headers = []
+    size = 0
+    for name, value in headers:
+        size += len(name.encode()) + len(value or b"")
+        if size > size_max:
+            break
+        kept.append((name, value))
+    return kept
+
+
+def _predictions(rows: Rows, scores: list[float]) -> list[Any]:
+    """The predicted class in its JSON form, None for the place -1; in a regression the score."""
+    if rows.task == "regression":
+        return scores
+    forms = [*map(_json_form, rows.classes), None]
+    return [forms[k] for k in rows.predicted.tolist()]
+
+
+def _labels(examples: Sequence[Example], rows: Rows) -> list[Label | None]:
+    """Labels as sent; in a regression all are numbers of one kind."""
+    if rows.task != "regression":
+        return [example.label for example in examples]
+    return [
+        None if example.label is None or row in rows.rejects else float(example.label)
+        for row, example in enumerate(examples)
+    ]
+
+
+def _json_form(label: Label | None) -> Any:
+    """What msgspec writes as that label: integers of more than 64 bits, which may be declared, are too long for it."""
+    if isinstance(label, int) and not INTEGER_MIN <= label <= INTEGER_MAX:
+        return msgspec.Raw(json.dumps(label).encode())
+    return label

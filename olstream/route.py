@@ -1,0 +1,89 @@
+"""An example -> the learner that predicts it, and the shadows that learn along.
+
+The first route that matches wins; without one it is the message's own `learner`, else the first
+of the configuration. Nothing is ever created from a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from olstream.config import RouteConfig
+from olstream.interpret import CarryingExample
+from olstream.messages import Chunk, Example, Reason, Reject
+from olstream.values import Label, label_text
+
+Condition: TypeAlias = Callable[[Example, Chunk, int], bool]
+
+
+class Route(NamedTuple):
+    """Where a record goes."""
+
+    learner: str
+    shadows: tuple[str, ...] = ()
+
+
+class _Rule(NamedTuple):
+    """A route of the configuration, with its target for each learner that a message may name."""
+
+    conditions: tuple[Condition, ...]
+    targets: dict[str | None, Route]
+
+
+class Router:
+    """The routes of one configuration. `carry`: paths in the message that they look at, for the decoder."""
+
+    def __init__(self, routes: Sequence[RouteConfig], learners: Sequence[str]) -> None:
+        named: dict[str | None, str] = {None: learners[0]}
+        named.update((name, name) for name in learners)
+        self._direct = {asked: Route(name) for asked, name in named.items()}
+        self._rules = [_Rule(_conditions(route), _targets(route, named)) for route in routes]
+        keys = (key for route in routes for key in route.when)
+        self.carry = sorted({key.removeprefix("field.") for key in keys if key.startswith("field.")})
+
+    def route(self, example: Example, chunk: Chunk, i: int) -> Route | Reject:
+        """The target of record i of the chunk, which `example` was read from."""
+        direct = self._direct.get(example.learner)
+        if direct is None:
+            return Reject(Reason.UNKNOWN_LEARNER, "learner is not the name of a configured learner")
+        for rule in self._rules:
+            if all(condition(example, chunk, i) for condition in rule.conditions):
+                return rule.targets[example.learner]
+        return direct
+
+
+def _targets(route: RouteConfig, named: dict[str | None, str]) -> dict[str | None, Route]:
+    targets: dict[str | None, Route] = {}
+    for asked, name in named.items():
+        learner = route.learner or name
+        shadows = dict.fromkeys(shadow for shadow in route.shadows if shadow != learner)
+        targets[asked] = Route(learner, tuple(shadows))
+    return targets
+
+
+def _conditions(route: RouteConfig) -> tuple[Condition, ...]:
+    return tuple(_condition(key, frozenset(map(label_text, values))) for key, values in route.when.items())
+
+
+def _condition(key: str, wanted: frozenset[str]) -> Condition:
+    """One line of `when`. Values are compared by their text, as classes are: 1, 1.0 and "1" are the same."""
+    if key == "topic":
+        return lambda _example, chunk, _i: chunk.topic in wanted
+    if key == "learner":
+        return lambda example, _chunk, _i: example.learner in wanted
+    place, _, path = key.partition(".")
+    if place == "header":
+        return lambda _example, chunk, i: not wanted.isdisjoint(_header_texts(chunk, i, path))
+    return lambda example, _chunk, _i: _carried_text(example, path) in wanted
+
+
+def _header_texts(chunk: Chunk, i: int, name: str) -> Iterable[str]:
+    """Every value of that header, which may come more than once."""
+    headers = chunk.headers[i] or []
+    return [value.decode(errors="replace") for key, value in headers if key == name and value is not None]
+
+
+def _carried_text(example: Example, path: str) -> str | None:
+    value: Label | None = example.carried.get(path) if isinstance(example, CarryingExample) else None
+    return label_text(value) if isinstance(value, (str, int, float)) else None
