@@ -23,7 +23,8 @@ from olstream.learners._jit import F64
 from olstream.learners._state import LinearState
 from olstream.messages import Example, Reject
 from olstream.rows import Counts, Rows
-from olstream.vectorize import Batch, Scaler, vectorize
+from olstream.scale import Scaler
+from olstream.vectorize import Batch, vectorize
 from olstream.vocabulary import BIAS, FIRST_NAMED, UNSEEN, Vocabulary
 
 __all__ = ["Counts", "Model", "Rows", "digest_of"]

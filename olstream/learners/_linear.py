@@ -86,7 +86,7 @@ def hinge(m: float, v: float, p: F64) -> float:
 @kernel
 def tube(e: float, v: float, p: F64) -> float:
     """The loss of regression: nothing within eps of the target. eps is the last parameter."""
-    return max(0.0, e - p[p.size - 1])
+    return float(max(0.0, e - p[p.size - 1]))
 
 
 @kernel
