@@ -1,8 +1,9 @@
 """The log: one line an event on stderr, as text or JSON, and no line over and over.
 
-    log = logging.getLogger(__name__)
-    log.info("checkpoint written", extra={"seq": 5})            whatever is in `extra` becomes a field
-    log.warning("no broker", extra={"every_s": 10.0})           at most once in 10 s, with the count left out
+What stands in `extra` becomes a field, but for `every_s`, which says how often a message may come:
+
+    log.info("checkpoint written", extra={"seq": 5})
+    log.warning("no broker", extra={"every_s": 10.0})    at most once in 10 s, with the count left out
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ from olstream.series import BatchHistogram, Number
 from olstream.standing import Board
 
 if TYPE_CHECKING:
-    from olstream.model import Model, Rows
+    from olstream.model import Model
+    from olstream.rows import Rows
 
 YEAR_2000_MS: Final = 946_684_800_000
 DAY_MS: Final = 86_400_000

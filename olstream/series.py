@@ -80,9 +80,8 @@ class Counters(Family):
         """`labels` maps each label's name to its values; `sets` where not every combination exists."""
         labels = labels or {}
         super().__init__(registry, name, text, tuple(labels))
-        self._numbers = {
-            values: Number(self._lock, 0.0) for values in (product(*labels.values()) if sets is None else sets)
-        }
+        series = product(*labels.values()) if sets is None else sets
+        self._numbers: dict[Labels, Number] = {tuple(map(str, values)): Number(self._lock, 0.0) for values in series}
 
     def at(self, *values: str) -> Number:
         return self._numbers[values]
@@ -219,5 +218,6 @@ class Histograms(Family):
     def collect(self) -> Iterable[Metric]:
         family = self._empty()
         for values, histogram in self._histograms.items():
+            # Where bounds are negative the library leaves _sum and _count out, as OpenMetrics wants: +Inf is the count.
             family.add_metric(values, *histogram.read())
         return [family]

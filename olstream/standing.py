@@ -53,7 +53,7 @@ class Standing:
             baseline_majority=tally.baseline("majority"),
             baseline_no_change=tally.baseline("no_change"),
             features=model.n_features,
-            classes=model.classes.known if tally.classify else None,
+            classes=model.classes.known if model.classes is not None else None,
             weights_norm=model.weights_norm(),
             weight_abs_max=model.weight_abs_max(),
             variance_mean=model.variance_mean(),

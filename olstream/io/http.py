@@ -213,5 +213,5 @@ def serve(config: Config, metrics: Metrics, health: Health) -> HttpServer:
         server = _Server((str(address[0]), port), family, Pages(metrics, health, config.http.token))
     except OSError as error:
         why = error.strerror or error
-        raise ConfigError(f"http: cannot listen at {host} port {port} ({why}): choose another http.port.") from error
+        raise ConfigError(f"http: cannot listen at {host} port {port} ({why}): choose another http.port") from error
     return HttpServer(server)
