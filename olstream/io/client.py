@@ -154,6 +154,15 @@ def producer(config: Config, errors: Errors) -> Producer:
     return Producer(properties)
 
 
+def drop(client: Producer) -> None:
+    """Close a producer and whatever it still holds; one that failed for good says so once more."""
+    client.purge()
+    try:
+        client.close()
+    except KafkaException as exception:
+        log.debug("closed a producer that had failed: %s", client_error(exception).str())
+
+
 def transaction_timeout_of(config: Config) -> float:
     """Seconds after which the broker gives an open transaction up."""
     return transaction_timeout_s({**config.kafka, **config.producer})

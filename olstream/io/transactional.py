@@ -27,6 +27,7 @@ from olstream.io.client import (
     REFUSED,
     Errors,
     client_error,
+    drop,
     producer,
     transaction_timeout_of,
 )
@@ -100,7 +101,7 @@ class TransactionalSink:
                 self._client.abort_transaction(CALL_S)
             except KafkaException as exception:
                 log.debug("the open transaction was left to the next start: %s", client_error(exception).str())
-        self._drop_client()
+        drop(self._client)
 
     def _commit(self, line: Line | None, offsets: Mapping[Partition, int]) -> None:
         outcome = "committed"
@@ -186,7 +187,7 @@ class TransactionalSink:
         self._refuse_if_replaced()
         if error.code() in FENCED and not self._is_over_age():
             raise FencedError(fenced(self.config))
-        self._drop_client()
+        drop(self._client)
         self._open = False
         self._client = self._ready_client()
         self._refuse_if_replaced()
@@ -249,7 +250,3 @@ class TransactionalSink:
             if not error.retriable() or time.monotonic() > give_up_s:
                 raise KafkaError(f"transactions cannot be set up: {error.str()}")
             self.alive()
-
-    def _drop_client(self) -> None:
-        self._client.purge()
-        self._client.close()

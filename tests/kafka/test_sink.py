@@ -32,13 +32,12 @@ class Bench:
             {
                 "kafka": {"bootstrap.servers": topics.bootstrap},
                 "kafka_wait": "30s",
-                "producer": {"transaction.timeout.ms": timeout_ms},
                 "group": name,
                 "input": {"topics": [self.input]},
                 "output": {"predictions": self.output, "dead_letters": self.dead},
                 "learners": {"model": {}},
             }
-        )
+        ).model_copy(update={"producer": {"transaction.timeout.ms": timeout_ms}})  # shorter than a user may set it
         topics.create(self.input)
         topics.create(self.output)
         topics.create(self.dead, max_message_bytes="3000")
@@ -139,7 +138,6 @@ def test_another_runs_opening_line_ends_this_worker_however_late_it_wakes(
 ) -> None:
     bench = Bench(topics, name, stack, timeout_ms=1000)
     bench.take()
-    bench.source.close()
     other = TransactionalSink(bench.config, "other", bench.journal, Errors())
     stack.callback(other.close)
     other.open_run(Line(0, "other", "lineage"))
