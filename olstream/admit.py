@@ -77,7 +77,8 @@ class Admission:
             known = np.full(n, self.classes.known_code)
             if self.class_weights:
                 factors = [self.class_weights.get(str(text), 1.0) for text in self.classes.texts]
-                weights = np.minimum(weights * np.array([*factors, 1.0])[truth], LARGEST)
+                with np.errstate(over="ignore"):
+                    weights = np.minimum(weights * np.array([*factors, 1.0])[truth], LARGEST)
         return Admitted(list(range(n)), {}, features, target, truth, known, weights, form)
 
     def _targets(self, indices: I64) -> F64:

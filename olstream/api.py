@@ -168,9 +168,6 @@ class Learner:
         learner._model = Model.restore(NAME, config, MonitorConfig(), dict(meta), arrays)
         return learner
 
-    def __copy__(self) -> Learner:
-        raise TypeError("copy.deepcopy a Learner: two of them cannot share one state")
-
     def _by_class(self, exported: Any) -> Any:
         return ByClass(exported) if self._model.task == "multiclass" and exported is not None else exported
 

@@ -101,7 +101,7 @@ def _double(value: Any, name: str) -> float:
         try:
             return float(value)
         except OverflowError:
-            return math.copysign(math.inf, value)
+            return math.inf if value > 0 else -math.inf
     _refuse(Reason.BAD_FEATURES, f"feature {name!r} is {type(value).__name__}, and neither number, boolean nor text")
 
 

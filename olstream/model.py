@@ -111,7 +111,7 @@ class Model:
         return rows
 
     def _columns(self, admitted: Admitted, learnt: Bools) -> base.Columns:
-        columns = base.Columns(len(admitted.positions), self._n_vectors if self.task == "multiclass" else 0)
+        columns = base.Columns(len(admitted.positions), self._n_vectors if self.task == "multiclass" else None)
         columns.numbers[base.TARGET] = admitted.target
         columns.numbers[base.WEIGHT] = np.where(learnt, admitted.weight, 0.0)
         columns.codes[base.KNOWN] = admitted.known
@@ -166,7 +166,7 @@ class Model:
         mistakes, absolute, squared = 0, 0.0, 0.0
         if self.classes is None:
             distance = _distance(admitted.target, rows.score)[measured]
-            absolute, squared = _total(distance), _total(distance * distance)
+            absolute, squared = _total(distance), _total(distance, 2)
         else:
             mistakes = labelled - int(np.count_nonzero(rows.correct[measured] == 1))
         return Counts(
@@ -261,7 +261,9 @@ class Model:
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for array in self.state()[1].values())
+        """Of the arrays that grow with the features."""
+        scaler = [] if self.scaler is None else [self.scaler.count, self.scaler.mean, self.scaler.m2]
+        return sum(array.nbytes for array in (self._state.weights, self._state.variances, *scaler))
 
     def _used(self, array: F64) -> F64:
         """The part of a state array that is in use."""
@@ -339,7 +341,7 @@ def _distance(target: F64, score: F64) -> F64:
         return np.minimum(np.abs(target - score), np.finfo(np.float64).max)
 
 
-def _total(numbers: F64) -> float:
+def _total(numbers: F64, power: int = 1) -> float:
     """A sum for a counter: finite whatever happens."""
     with np.errstate(over="ignore"):
-        return min(float(np.sum(numbers)), float(np.finfo(np.float64).max))
+        return min(float(np.sum(numbers**power)), float(np.finfo(np.float64).max))

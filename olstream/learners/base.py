@@ -105,15 +105,15 @@ class Columns:
     Three arrays and not fifteen, because a compiled call counts references to each of them.
     Read: target (+1 or -1, a class index or a value; nan without a label), weight (importance;
     0 = score only), barred (a skip code decided before), known (classes known before the row).
-    Written: the rest; `scores` (n, K) where asked for, else (0, 0).
+    Written: the rest; `scores` (n, K) for K classes, without any (0, 0).
     """
 
     __slots__ = ("codes", "numbers", "scores")
 
-    def __init__(self, n: int, classes: int = 0) -> None:
+    def __init__(self, n: int, classes: int | None = None) -> None:
         self.numbers = np.empty((10, n), np.float64)
         self.codes = np.zeros((5, n), np.int64)
-        self.scores = np.zeros((n if classes else 0, classes), np.float64)
+        self.scores = np.zeros((0, 0) if classes is None else (n, classes), np.float64)
 
 
 class State(Protocol):

@@ -1,0 +1,266 @@
+"""What every learner promises, for every task it has: hostile numbers, order, state, purity."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from olstream import Learner
+from olstream.learners.base import Task, algorithms
+
+EVERY = [(name, task) for name, algorithm in algorithms().items() for task in algorithm.tasks]
+every_learner = pytest.mark.parametrize(("name", "task"), EVERY, ids=[f"{name}-{task}" for name, task in EVERY])
+SIZES = (1e-150, 1e-100, 1e-10, 1.0, 1e10, 1e100, 1e150)
+
+
+def labels(task: Task) -> tuple[Any, Any]:
+    return (3.0, -3.0) if task == "regression" else ("yes", "no")
+
+
+def numbers_of(m: Learner) -> list[float]:
+    """Every number that a learner holds."""
+    arrays = m._model.state()[1].values()
+    return [float(x) for array in arrays for x in np.ravel(array)]
+
+
+def stream(task: Task, n: int = 40, seed: int = 0) -> tuple[list[dict[str, float]], list[Any], list[float]]:
+    """Sparse rows with names that come and go, classes that come late, and weights with a 0 among them."""
+    rng = np.random.default_rng(seed)
+    rows: list[dict[str, float]] = []
+    ys: list[Any] = []
+    for i in range(n):
+        names = rng.choice(list("abcdefgh"[: 3 + i // 8]), 3, replace=False)
+        rows.append({str(name): float(x) for name, x in zip(names, rng.normal(size=3), strict=True)})
+        known = 2 if task == "binary" else 2 + i // 15
+        ys.append(float(rng.normal()) if task == "regression" else f"class {rng.integers(known)}")
+    return rows, ys, [float(w) for w in rng.choice([0.0, 0.5, 1.0, 2.0], n)]
+
+
+@every_learner
+def test_a_zero_vector_is_measured_and_teaches_nothing(name: str, task: Task) -> None:
+    m = Learner(name, task=task, bias=False)
+    m.learn({"x": 1.0}, labels(task)[0])
+    m.learn({"x": 1.0}, labels(task)[1])
+    before = m.weights(), m.variances()
+
+    for row in ({}, {"x": 0.0}, {"x": 1e-200}, {"x": -0.0, "y": 0.0}):
+        report = m.learn(row, labels(task)[0])
+
+        assert (report.updated, report.skip_reason, report.step) == (False, "zero_norm", 0.0)
+        assert report.loss is not None and report.loss > 0
+
+    assert all(m.weights() == before[0] or weight == 0.0 for weight in _of(m.weights(), "y"))
+    assert _of(m.weights(), "x") == _of(before[0], "x")
+
+
+def _of(exported: Any, feature: str) -> list[float]:
+    """The numbers of one feature, whatever the task."""
+    if any(isinstance(value, dict) for value in exported.values()):
+        return [vector[feature] for vector in exported.values()]
+    return [exported[feature]]
+
+
+@every_learner
+@pytest.mark.parametrize("bias", [False, True])
+def test_no_size_of_numbers_makes_the_state_anything_but_finite(name: str, task: Task, bias: bool) -> None:
+    rng = np.random.default_rng(1)
+    m = Learner(name, task=task, bias=bias)
+    for i in range(60):
+        row = {key: float(rng.choice([-1, 1]) * 10.0 ** rng.uniform(-308, 308)) for key in "xyz"}
+        y = float(10.0 ** rng.uniform(-300, 308)) if task == "regression" else str(rng.integers(2))
+
+        report = m.learn(row, y, weight=float(10.0 ** rng.uniform(-300, 300)))
+
+        assert math.isfinite(report.score) and math.isfinite(report.score_after)
+        shown = (report.margin, report.loss, report.variance, report.step, report.margin_after, report.loss_after)
+        assert all(x is None or math.isfinite(x) for x in shown), f"row {i}: {report}"
+        assert report.updated == (report.step > 0)
+    assert all(map(math.isfinite, numbers_of(m)))
+
+
+@every_learner
+@pytest.mark.parametrize("size", SIZES)
+def test_a_first_step_is_right_at_every_size_of_x(name: str, task: Task, size: float) -> None:
+    m = Learner(name, task=task, bias=False, params={"eps": 0.0} if task == "regression" else {})
+    right, wrong = (2.0, 2.0) if task == "regression" else labels(task)
+    m.learn({"other": 1.0}, wrong)
+
+    report = m.learn({"x": 0.6 * size, "y": -0.8 * size}, right)
+
+    assert report.skip_reason is None
+    if name == "pa":
+        assert (report.loss_after or 0.0) == pytest.approx(0.0, abs=1e-9)
+    if name == "pa" and task != "regression":
+        assert report.margin_after == pytest.approx(1.0, rel=1e-9)
+    assert report.loss is not None and report.loss_after is not None
+    assert report.loss_after <= report.loss
+    assert all(map(math.isfinite, numbers_of(m)))
+
+
+@every_learner
+@pytest.mark.parametrize("size", SIZES)
+def test_repeats_and_contradictions_stay_finite_at_every_size(name: str, task: Task, size: float) -> None:
+    m = Learner(name, task=task, bias=False)
+    for i in range(30):
+        report = m.learn({"x": size, "y": -size}, labels(task)[i % 2 if i > 10 else 0])
+
+        if report.updated:
+            assert (report.loss_after or 0.0) <= (report.loss or 0.0)
+    assert all(map(math.isfinite, numbers_of(m)))
+    variances = m.variances()
+    assert variances is None or all(s > 0 for s in variances.values())
+
+
+@every_learner
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 10**400], ids=["nan", "inf", "-inf", "10**400"])
+def test_a_number_that_is_not_finite_skips_the_row_and_changes_nothing(name: str, task: Task, bad: float) -> None:
+    m = Learner(name, task=task)
+    m.learn({"x": 1.0}, labels(task)[0])
+    before = m._model.state()
+
+    reports = [m.learn({"x": 1.0, "new": bad}, labels(task)[1])]
+    if task == "regression" and isinstance(bad, float):
+        reports.append(m.learn({"x": 1.0, "new": 1.0}, bad))
+
+    assert {report.skip_reason for report in reports} == {"non_finite"}
+    assert not any(report.updated for report in reports)
+    assert all(math.isfinite(report.score) for report in reports)
+    after = m._model.state()
+    assert after[0] == before[0]
+    changed = [key for key in before[1] if not np.array_equal(before[1][key], after[1][key])]
+    assert changed == ["tally.counts"]  # it was seen
+    assert m._model.tally.labelled == 1
+
+
+@every_learner
+def test_features_never_learnt_have_no_say_in_the_score(name: str, task: Task) -> None:
+    m = Learner(name, task=task)
+    m.learn_many(*stream(task))
+
+    assert m.predict({"a": 1.0, "never": 2.5}).score == m.predict({"a": 1.0}).score
+    assert "never" not in str(m.weights())
+
+
+@every_learner
+def test_the_order_of_names_leaves_no_trace(name: str, task: Task) -> None:
+    rows, ys, weights = stream(task)
+    m, reversed_m = Learner(name, task=task), Learner(name, task=task)
+
+    m.learn_many(rows, ys, weights)
+    reversed_m.learn_many([dict(reversed(row.items())) for row in rows], ys, weights)
+
+    assert m.digest() == reversed_m.digest()
+    assert m.predict({"a": 1.0, "b": 2.0}) == m.predict({"b": 2.0, "a": 1.0})
+
+
+@every_learner
+@pytest.mark.parametrize("settings", [{}, {"scale": "standard"}, {"bias": False}])
+def test_splitting_a_batch_changes_nothing(name: str, task: Task, settings: dict[str, Any]) -> None:
+    rows, ys, weights = stream(task)
+    whole = Learner(name, task=task, **settings)
+    reports = whole.learn_many(rows, ys, weights)
+
+    for size in (1, 7):
+        parts = Learner(name, task=task, **settings)
+        found = []
+        for i in range(0, len(rows), size):
+            found += parts.learn_many(rows[i : i + size], ys[i : i + size], weights[i : i + size])
+
+        assert found == reports
+        assert parts.digest() == whole.digest()
+        assert parts.weights() == whole.weights()
+
+
+@every_learner
+def test_predicting_changes_nothing(name: str, task: Task) -> None:
+    rows, ys, _ = stream(task)
+    m = Learner(name, task=task, scale="standard")
+    m.learn_many(rows[:20], ys[:20])
+    before = m.digest()
+
+    for row in [*rows, {}, {"never": 1e300}, {"x": math.nan}, {"color": "red"}]:
+        m.predict(row)
+
+    assert m.digest() == before
+
+
+@every_learner
+def test_weight_zero_only_counts_as_seen(name: str, task: Task) -> None:
+    rows, ys, _ = stream(task)
+    m = Learner(name, task=task, scale="standard")
+    m.learn_many(rows[:10], ys[:10])
+    before = m._model.state()
+
+    report = m.learn({"a": 5.0, "never": 1.0}, 7.0 if task == "regression" else ys[0], weight=0)
+
+    after = m._model.state()
+    assert report.loss is not None
+    assert not report.updated
+    assert after[0] == before[0]
+    assert [key for key in before[1] if not np.array_equal(before[1][key], after[1][key])] == ["tally.counts"]
+    assert int(after[1]["tally.counts"].sum() - before[1]["tally.counts"].sum()) == 1
+
+
+@every_learner
+def test_a_saved_learner_goes_on_to_the_same_bit(name: str, task: Task, tmp_path: Path) -> None:
+    rows, ys, weights = stream(task)
+    straight, first = Learner(name, task=task, scale="standard"), Learner(name, task=task, scale="standard")
+    straight.learn_many(rows, ys, weights)
+    first.learn_many(rows[:17], ys[:17], weights[:17])
+
+    first.save(tmp_path / "saved")
+    second = Learner.load(tmp_path / "saved")
+    assert second.digest() == first.digest()
+    second.learn_many(rows[17:], ys[17:], weights[17:])
+
+    assert second.digest() == straight.digest()
+    assert second.weights() == straight.weights()
+    assert second.variances() == straight.variances()
+
+
+@every_learner
+def test_a_repeated_row_is_learnt_from_less_each_time(name: str, task: Task) -> None:
+    m = Learner(name, task=task, bias=False)
+    y = 4.0 if task == "regression" else "b"
+    m.learn({"z": 1.0}, 4.0 if task == "regression" else "a")
+
+    losses = [m.learn({"x": 1.0}, y).loss for _ in range(5)]
+
+    assert losses == sorted(losses, key=lambda loss: -(loss or 0.0))
+    assert (losses[-1] or 0.0) < (losses[0] or 0.0)
+
+
+@pytest.mark.parametrize("name", [name for name, task in EVERY if task == "multiclass"])
+def test_a_class_that_comes_late_is_learnt_from_its_first_row(name: str) -> None:
+    m = Learner(name, task="multiclass")
+    for _ in range(50):
+        m.learn({"x": 1.0}, "a")
+    assert m.predict({"w": 1.0}).label == "a"
+
+    report = m.learn({"z": 1.0}, "b")
+
+    assert report.updated
+    assert m.predict({"z": 1.0}).label == "b"
+
+
+@pytest.mark.parametrize("name", [name for name, task in EVERY if task == "regression"])
+def test_a_feature_of_a_million_millions_beside_a_small_one_stays_finite(name: str) -> None:
+    m = Learner(name, task="regression")
+    rng = np.random.default_rng(2)
+
+    reports = m.learn_many([{"ms": 1764460800000, "price": 12.5}] * 1000, rng.uniform(9, 12, 1000))
+
+    assert all(map(math.isfinite, numbers_of(m)))
+    assert all(math.isfinite(report.score_after) for report in reports)
+
+
+@every_learner
+def test_a_fresh_learner_predicts_zero(name: str, task: Task) -> None:
+    p = Learner(name, task=task).predict({"x": 1.0})
+
+    assert p.score == 0.0
+    assert p.label == (0.0 if task == "regression" else None)
