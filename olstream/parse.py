@@ -23,6 +23,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _WHITE_SPACE = b" \t\n\r"
 # Possessive, with an optional last quote: one pass over any bytes, however hostile.
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)((?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _NESTING = np.zeros(256, np.int64)
 _NESTING[[ord("["), ord("{")]] = 1
@@ -82,11 +83,8 @@ class Parser:
         return members
 
     def _integer(self, literal: str) -> int | float:
-        if len(literal) <= 20:  # as long as the longest integer of 64 bits: int() of more digits may be slow
-            value = int(literal)
-            if INTEGER_MIN <= value <= INTEGER_MAX:
-                return value
-        return self._double(literal)
+        value = integer(literal)
+        return self._double(literal) if value is None else value
 
     def _double(self, literal: str) -> float:
         value = float(literal)
@@ -96,6 +94,24 @@ class Parser:
 
     def _note(self, reason: Reason, detail: str) -> None:
         self._problem = self._problem or Reject(reason, detail)
+
+
+def integer(literal: str) -> int | None:
+    """The value of an integer literal, None where 64 bits are too few for it."""
+    if len(literal) > 20:  # the longest there is; int() of many digits is slow
+        return None
+    value = int(literal)
+    return value if INTEGER_MIN <= value <= INTEGER_MAX else None
+
+
+def number(text: str) -> int | float | None:
+    """The JSON number that a text is, white space aside: infinite beyond the doubles, None for other text."""
+    literal = text.strip(" \t\r\n")
+    match = _NUMBER.fullmatch(literal)
+    if match is None:
+        return None
+    whole = integer(literal) if not match.group(1) else None
+    return float(literal) if whole is None else whole
 
 
 def nfc(name: str) -> str:

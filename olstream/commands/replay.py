@@ -1,0 +1,342 @@
+"""`olstream replay CONFIG FILE`: the pipeline of `run` over a file, without Kafka."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+import uuid
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import click
+import orjson
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from olstream import logs
+from olstream.checkpoint import Checkpoint, Position
+from olstream.config import Config, FieldsConfig, load
+from olstream.decode import Decoder
+from olstream.errors import ConfigError, StateError
+from olstream.inert import inert
+from olstream.interpret import WHOLE
+from olstream.io.disk import Store
+from olstream.io.files import FORMATS, STDIN, Input, Line, reading
+from olstream.messages import Chunk, Example, Reason, Reject
+from olstream.model import Model, digest_of
+from olstream.pipeline import Pipeline, Processed
+from olstream.settings import differences, identity, settings, with_settings
+
+log = logging.getLogger(__name__)
+
+_LINEAGE: Final = "replay-"  # of a directory that only `replay` writes: no journal leads on from there
+_WIDTH: Final = 120  # where the output is no terminal
+
+
+@click.command()
+@click.argument("config", type=click.Path(path_type=Path))
+@click.argument("file")
+@click.option("--format", "format_", type=click.Choice(FORMATS), help="Default: by the ending, and ndjson for `-`.")
+@click.option("--out", metavar="FILE", help="Write the predictions there, as NDJSON; `-` for standard output.")
+@click.option("--dead-letters", metavar="FILE", help="Write refused messages there, as NDJSON with the reason of each.")
+@click.option(
+    "--state", metavar="DIR", type=click.Path(path_type=Path), help="Save the models there; go on from those there."
+)
+@click.option("--json", "as_json", is_flag=True, help="The summary as one JSON object.")
+def command(
+    config: Path,
+    file: str,
+    format_: str | None,
+    out: str | None,
+    dead_letters: str | None,
+    state: Path | None,
+    as_json: bool,
+) -> None:
+    """Predict and learn from each line of FILE (`-`: standard input) as `run` would from a topic.
+
+    NDJSON holds a message a line. In CSV the header names the fields, and the whole row is features but for
+    what `input.fields` maps and `exclude` names. In libsvm a label is followed by index:value. All may be gzip'd.
+    A line number is that of the message: a CSV header is not counted.
+
+    \b
+    Example:
+      olstream replay config.yaml events.ndjson.gz --out predictions.ndjson
+    """
+    configuration = load(config)
+    logs.setup(configuration.log)
+    for sentence in inert(configuration):
+        log.warning(sentence)
+    with ExitStack() as stack:
+        source = stack.enter_context(reading(file, format_))
+        saved = stack.enter_context(closing(State(state, configuration))) if state else None
+        models = saved.models if saved else _new_models(configuration)
+        predictions, letters = (_opened(path, stack) for path in (out, dead_letters))
+        replay = Replay(configuration, models, source)
+        with _bar(source) as moved:
+            for done in replay.run():
+                moved(replay.rows)
+                _write_predictions(done, predictions)
+                _write_letters(done, letters)
+        if saved:
+            saved.save(source.name, replay.rows)
+    _tell(replay, as_json, to_stderr=STDIN in (out, dead_letters))
+
+
+@dataclass
+class Replay:
+    """One pass over one file, and what it came to."""
+
+    config: Config
+    models: dict[str, Model]
+    source: Input
+    rows: int = 0
+    rejected: Counter[Reason] = field(default_factory=Counter)
+    unmatched: int = 0
+    rows_by_learner: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    first: tuple[Counter[str], float] = field(
+        default_factory=lambda: (Counter(), 0.0)
+    )  # rows, seconds of the first batch
+
+    def run(self) -> Iterator[Processed]:
+        """Each batch when it has been learnt."""
+        pipeline = Pipeline(self.config, self.models)
+        decoder = self._decoder(pipeline.router.carry)
+        while lines := list(islice(self.source.lines, self.config.input.batch_max)):
+            began = time.perf_counter()
+            chunk = self._chunk(lines)
+            examples = None if decoder is None else [_example(decoder, line) for line in lines]
+            done = pipeline.process(chunk, examples)
+            self._count(done, time.perf_counter() - began)
+            yield done
+
+    def summary(self) -> dict[str, Any]:
+        """What `--json` prints."""
+        return {
+            "rows": self.rows,
+            "accepted": self.rows - self.rejected.total(),
+            "rejected": {reason.value: n for reason, n in sorted(self.rejected.items())},
+            "learners": {name: self._of_learner(name, model) for name, model in self.models.items()},
+        }
+
+    def _of_learner(self, name: str, model: Model) -> dict[str, Any]:
+        tally = model.tally
+        measured: dict[str, Any] = {
+            "seen": tally.seen,
+            "labelled": tally.labelled,
+            "updates": tally.updates,
+            "errors": tally.errors,
+            "error_rate": tally.error_rate(),
+            "loss_mean": tally.loss_mean(),
+        }
+        if self.config.learners[name].task == "regression":
+            measured["mae"] = tally.mean_absolute_error()
+        measured["rows_per_s"] = self._rows_per_s(name)
+        return measured
+
+    def _rows_per_s(self, name: str) -> float:
+        """Over all batches but the first, in which kernels are compiled; over that one where it is the only one."""
+        first_rows, first_seconds = self.first
+        rows, seconds = self.rows_by_learner[name] - first_rows[name], self.seconds - first_seconds
+        if not rows:
+            rows, seconds = first_rows[name], first_seconds
+        return round(rows / seconds, 1) if seconds else 0.0
+
+    def _decoder(self, carry: Sequence[str]) -> Decoder | None:
+        """What reads the trees of other forms than NDJSON; libsvm has places of its own for label and features."""
+        fields = self.config.input.fields
+        if self.source.format == "ndjson":
+            return None
+        given = fields.model_copy(update={"features": WHOLE}) if self.source.format == "csv" else FieldsConfig()
+        return Decoder(given, self.config.input.exclude, self.config.input.max_message_bytes, carry=carry)
+
+    def _chunk(self, lines: Sequence[Line]) -> Chunk:
+        n = len(lines)
+        offsets = list(range(self.rows, self.rows + n))
+        values: list[bytes | None] = [line.data for line in lines]
+        return Chunk(self.source.name, 0, offsets, [None] * n, [None] * n, values, [None] * n)
+
+    def _count(self, done: Processed, seconds: float) -> None:
+        self.rows += len(done.chunk)
+        self.rejected.update(reject.reason for reject in done.rejects.values())
+        self.unmatched += done.unmatched.total()
+        for result in done.results:
+            self.rows_by_learner[result.model.name] += result.rows.counts.seen
+        self.seconds += seconds
+        if self.rows == len(done.chunk):
+            self.first = self.rows_by_learner.copy(), seconds
+
+
+class State:
+    """A directory with the models of earlier replays. Nobody else may write there meanwhile."""
+
+    def __init__(self, directory: Path, config: Config) -> None:
+        self.config = config
+        self.store = Store(directory, config.checkpoint.keep)
+        self.store.open()
+        checkpoint = self.store.load()
+        if checkpoint is None and self.store.has_damaged():
+            raise StateError(f"the only checkpoint in {directory} is damaged: move the directory away to begin empty")
+        self.position = checkpoint.position if checkpoint else Position(_LINEAGE + uuid.uuid4().hex)
+        if not self.position.lineage.startswith(_LINEAGE):
+            raise StateError(f"{directory} is the state of a worker: give `replay --state` a directory of its own")
+        self.models = _new_models(config)
+        if checkpoint:
+            self._restore(checkpoint, directory)
+
+    def save(self, name: str, rows: int) -> None:
+        """The models as they are now, that many rows of that file later."""
+        states = {name: model.state() for name, model in self.models.items()}
+        digests = {name: digest_of(*state) for name, state in states.items()}
+        offsets = {**self.position.offsets, (name, 0): rows}
+        position = Position(self.position.lineage, self.position.seq + rows, 0, offsets)
+        self.store.save(Checkpoint(states, digests, position, settings(self.config)))
+
+    def close(self) -> None:
+        self.store.close()
+
+    def _restore(self, checkpoint: Checkpoint, directory: Path) -> None:
+        then = with_settings(self.config, dict(checkpoint.settings))
+        for name, (meta, arrays) in checkpoint.states.items():
+            if name not in self.config.learners:
+                raise StateError(
+                    f"{directory} holds a learner {name} that is not configured: put it back, or use another directory"
+                )
+            changed = differences(identity(then, name), identity(self.config, name))
+            if changed:
+                raise StateError(
+                    f"learner {name} in {directory} has learnt under other settings ({', '.join(changed)}): "
+                    "put them back, or use another directory"
+                )
+            learner, monitor = self.config.learners[name], self.config.monitor
+            self.models[name] = Model.restore(name, learner, monitor, dict(meta), dict(arrays))
+
+
+def _new_models(config: Config) -> dict[str, Model]:
+    return {name: Model(name, learner, config.monitor) for name, learner in config.learners.items()}
+
+
+def _example(decoder: Decoder, line: Line) -> Example | Reject:
+    if len(line.data) > decoder.size_max:
+        return Reject(Reason.TOO_LARGE, f"{len(line.data)} bytes, the limit is {decoder.size_max}")
+    return line.tree if isinstance(line.tree, Reject) else decoder.interpret(line.tree)
+
+
+def _opened(path: str | None, stack: ExitStack) -> BinaryIO | None:
+    if path is None:
+        return None
+    if path == STDIN:
+        return sys.stdout.buffer
+    try:
+        return stack.enter_context(open(path, "wb"))
+    except OSError as error:
+        raise ConfigError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _write_predictions(done: Processed, out: BinaryIO | None) -> None:
+    if out is not None:
+        out.write(b"".join([value + b"\n" for value in done.predictions if value is not None]))
+
+
+def _write_letters(done: Processed, out: BinaryIO | None) -> None:
+    if out is None:
+        return
+    for i, reject in sorted(done.rejects.items()):
+        letter = {
+            "line": done.chunk.offsets[i] + 1,
+            "reason": reject.reason.value,
+            "detail": reject.detail,
+            "value": b64encode(done.chunk.values[i] or b"").decode(),
+        }
+        out.write(orjson.dumps(letter) + b"\n")
+
+
+def _tell(replay: Replay, as_json: bool, to_stderr: bool) -> None:
+    if as_json:
+        click.echo(orjson.dumps(replay.summary()).decode(), err=to_stderr)
+        return
+    console = Console(stderr=to_stderr)
+    _show(console if console.is_terminal else Console(stderr=to_stderr, width=_WIDTH), replay)
+
+
+@contextmanager
+def _bar(source: Input) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error where that is a terminal; the function moves it."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda _rows: None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rows]:,} rows"),
+    )
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        task = progress.add_task(source.name, total=source.size_bytes, rows=0)
+
+        def moved(rows: int) -> None:
+            progress.update(task, completed=source.position() if source.size_bytes is not None else 0, rows=rows)
+
+        yield moved
+
+
+def _show(console: Console, replay: Replay) -> None:
+    summary = replay.summary()
+    console.print(_sentence(replay, summary))
+    for reason, n in summary["rejected"].items():
+        console.print(f"  {n:,} {reason}")
+    is_regression = [config.task == "regression" for config in replay.config.learners.values()]
+    table = Table(box=None, header_style="bold")
+    for column in ("learner", "algorithm"):
+        table.add_column(column)
+    measures = [] if all(is_regression) else ["error", "always the majority", "always the last label"]
+    measures += ["mean absolute error"] if any(is_regression) else []
+    for column in ("seen", "labelled", *measures, "mean loss", "updates", "rows/s"):
+        table.add_column(column, justify="right")
+    for name, model in replay.models.items():
+        table.add_row(*_cells(replay, name, model, summary["learners"][name], measures))
+    console.print(table)
+
+
+def _sentence(replay: Replay, summary: dict[str, Any]) -> str:
+    told = f"{replay.source.name}: {summary['rows']:,} rows in {replay.seconds:.1f} s, {summary['accepted']:,} accepted"
+    if replay.unmatched:
+        told += f" ({replay.unmatched:,} of them a label without features, which nothing waits for)"
+    refused = summary["rows"] - summary["accepted"]
+    return f"{told}, {refused:,} rejected:" if refused else told
+
+
+def _cells(replay: Replay, name: str, model: Model, of: dict[str, Any], measures: Sequence[str]) -> list[str]:
+    values = {
+        "error": _percent(of["error_rate"]),
+        "always the majority": _percent(model.tally.baseline("majority")),
+        "always the last label": _percent(model.tally.baseline("no_change")),
+        "mean absolute error": _number(of.get("mae")),
+    }
+    return [
+        name,
+        replay.config.learners[name].algorithm,
+        f"{of['seen']:,}",
+        f"{of['labelled']:,}",
+        *(values[measure] for measure in measures),
+        _number(of["loss_mean"]),
+        f"{of['updates']:,}",
+        f"{of['rows_per_s']:,.0f}",
+    ]
+
+
+def _percent(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio:.2%}"
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:#.4g}"
