@@ -22,7 +22,7 @@ lint: .venv/made
 	$(BIN)/mypy
 
 bench: .venv/made
-	$(BIN)/olstream bench
+	$(BIN)/python -m tests.kafka.broker exec $(BIN)/olstream bench --bootstrap '{bootstrap}'
 
 .venv/made: pyproject.toml requirements-dev.lock
 	$(PYTHON) -m venv .venv

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import traceback
@@ -19,7 +20,7 @@ _SIGNALLED: Final = 128  # as shells count: plus the signal's number
 _SIGINT, _SIGPIPE = 2, 13
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=True)
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=False)
 @click.version_option(__version__, message="olstream %(version)s")
 @click.option(_DEBUG, is_flag=True, help="Show where an error comes from; may stand anywhere on the line.")
 def root(debug: bool) -> None:
@@ -34,6 +35,7 @@ def root(debug: bool) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; its exit code."""
+    logging.getLogger("olstream").addHandler(logging.NullHandler())  # `run` logs; other commands speak for themselves
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         result = root.main([a for a in arguments if a != _DEBUG], prog_name="olstream", standalone_mode=False)

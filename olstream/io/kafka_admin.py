@@ -5,8 +5,7 @@ Asked for by name in the list of all topics, never one by one: a broker may make
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -15,12 +14,13 @@ from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, AdminClient, ClusterMetadata, ConfigResource, NewTopic, ResourceType
 
-from olstream import properties
+from olstream import logs, properties
 from olstream.config import Config
 from olstream.errors import ConfigError, KafkaError
 
 _CALL_S: Final = 5.0
 _FOR_EVER: Final = "-1"
+BROKER_DEFAULT: Final = -1  # as many partitions, or replicas, as the broker gives by itself
 T = TypeVar("T")
 
 
@@ -37,14 +37,24 @@ def admin(config: Config, on_error: Callable[[ClientError], None] | None = None)
     """A client that asks about topics; ConfigError where librdkafka refuses a property."""
     given: dict[str, Any] = {
         "client.id": f"olstream-{config.group}-{config.slot}",
-        "log_level": 3,
+        "log_level": 4,
         **properties.for_client("admin", config.kafka, {}),
         "error_cb": on_error or (lambda error: None),
     }
     try:
-        return AdminClient(given, logger=logging.getLogger("olstream.librdkafka"))
+        return AdminClient(given, logger=logs.librdkafka())
     except KafkaException as error:
         raise refused_property(error, config) from None
+
+
+def reached(admin: AdminClient, config: Config, refusals: list[str], timeout_s: float = _CALL_S) -> ClusterMetadata:
+    """The cluster, or KafkaError with what the client said of it; `refusals` are what `on_error` was told."""
+    found = cluster(admin, timeout_s)
+    if found is None:
+        broker = properties.for_client("admin", config.kafka, {}).get("bootstrap.servers", "")
+        why = properties.without_secrets(refusals[-1], config.kafka) if refusals else f"no answer in {timeout_s:g} s"
+        raise KafkaError(f"Kafka at {broker} cannot be reached ({why}): is it up, and is the address right?")
+    return found
 
 
 def refused_property(error: KafkaException, config: Config) -> ConfigError:
@@ -58,6 +68,7 @@ def cluster(admin: AdminClient, timeout_s: float = _CALL_S) -> ClusterMetadata |
     try:
         return admin.list_topics(timeout=timeout_s)
     except KafkaException:
+        admin.poll(0)  # tells `on_error` why
         return None
 
 
@@ -88,34 +99,34 @@ def topic_settings(admin: AdminClient, names: Collection[str]) -> dict[str, dict
     }
 
 
-def permitted(admin: AdminClient, names: Collection[str]) -> dict[str, frozenset[AclOperation]]:
-    """What this user may do with each topic; left out where the broker does not tell."""
+def permitted(admin: AdminClient, names: Collection[str]) -> dict[str, frozenset[str]]:
+    """What this user may do with each topic, such as READ; left out where the broker does not tell."""
     if not names:
         return {}
     answers = admin.describe_topics(
         TopicCollection(list(names)), include_authorized_operations=True, request_timeout=_CALL_S
     )
     told = {name: topic.authorized_operations for name, topic in _answered(answers).items()}
-    return {name: frozenset(operations) for name, operations in told.items() if operations is not None}
+    return {name: _names(operations) for name, operations in told.items() if operations is not None}
 
 
-def permitted_group(admin: AdminClient, group: str) -> frozenset[AclOperation] | None:
+def permitted_group(admin: AdminClient, group: str) -> frozenset[str] | None:
     """What this user may do with the consumer group; None where the broker does not tell."""
     answers = admin.describe_consumer_groups([group], include_authorized_operations=True, request_timeout=_CALL_S)
     told = _answered(answers).get(group)
-    return frozenset(told.authorized_operations) if told and told.authorized_operations is not None else None
+    return _names(told.authorized_operations) if told and told.authorized_operations is not None else None
 
 
 def make_topic(admin: AdminClient, name: str, partitions: int, settings: Mapping[str, str] | None = None) -> None:
     """Make a topic with the broker's default replication; one that another worker made meanwhile is as good."""
-    new = NewTopic(name, num_partitions=partitions, replication_factor=-1, config=dict(settings or {}))
+    new = NewTopic(name, num_partitions=partitions, replication_factor=BROKER_DEFAULT, config=dict(settings or {}))
     try:
         admin.create_topics([new], request_timeout=_CALL_S, operation_timeout=_CALL_S)[name].result()
     except KafkaException as error:
         if error.args[0].code() != ClientError.TOPIC_ALREADY_EXISTS:
             raise KafkaError(
-                f"topic {name} is missing and cannot be made ({error.args[0].str()}): make it with {partitions} "
-                f"partitions{_stated(settings)}, or permit this user to"
+                f"topic {name} is missing and cannot be made ({error.args[0].str()}): "
+                f"make it{_stated(partitions, settings)}, or permit this user to"
             ) from None
 
 
@@ -134,6 +145,10 @@ def _ids(admin: AdminClient, names: list[str]) -> dict[str, str]:
     return {name: str(topic.topic_id) for name, topic in _answered(answers).items() if topic.topic_id is not None}
 
 
+def _names(operations: Iterable[AclOperation]) -> frozenset[str]:
+    return frozenset(operation.name for operation in operations)
+
+
 def _answered(answers: Mapping[str, Future[T]]) -> dict[str, T]:
     """The answers that came; one that is refused is a thing that we may not know."""
     results: dict[str, T] = {}
@@ -145,5 +160,8 @@ def _answered(answers: Mapping[str, Future[T]]) -> dict[str, T]:
     return results
 
 
-def _stated(settings: Mapping[str, str] | None) -> str:
-    return "".join(f", {key}={value}" for key, value in (settings or {}).items())
+def _stated(partitions: int, settings: Mapping[str, str] | None) -> str:
+    given = [f"{key}={value}" for key, value in (settings or {}).items()]
+    if partitions != BROKER_DEFAULT:
+        given.insert(0, f"{partitions} partitions")
+    return f" with {', '.join(given)}" if given else ""

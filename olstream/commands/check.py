@@ -1,0 +1,115 @@
+"""`olstream check CONFIG`: is the file right, and is Kafka as it needs to be?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from olstream import checks, properties
+from olstream.checks import Finding, Seen, Topic
+from olstream.config import Config, load
+from olstream.errors import KafkaError
+from olstream.inert import inert
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
+
+_COLOURS: Final = {"ok": "green", "note": "cyan", "warn": "yellow", "FAIL": "red"}
+_HELP: Final = """Say in one line each whether the configuration and Kafka are right, and what to do where not.
+
+\b
+Example:
+  olstream check deploy/example.yaml --create
+
+Exit code 0: `run` can start; 2: the configuration or a topic's settings; 3: Kafka is unreachable, or a topic or a
+permission is missing.
+
+The guarantees rest on some of Kafka's client properties. These are refused under kafka, consumer and producer, but
+for the values that keep the guarantees:
+
+"""
+
+
+@click.command(help=_HELP + "\n\n".join(properties.rules_text().splitlines()))
+@click.argument("config", type=click.Path(path_type=Path))
+@click.option("--offline", is_flag=True, help="Only the file; ask no broker.")
+@click.option("--create", is_flag=True, help="Make the topics that are missing.")
+def command(config: Path, offline: bool, create: bool) -> int:
+    settings = load(config)
+    findings = [*_offline(settings)]
+    if not offline:
+        settings.needs_kafka()
+        findings += _online(settings, create)
+    for finding in findings:
+        level = click.style(f"{finding.level:4}", fg=_COLOURS[finding.level])
+        click.echo(f"{level}  {finding.subject}: {finding.sentence}")
+    return max((finding.exit_code for finding in findings if finding.level == "FAIL"), default=0)
+
+
+def _offline(config: Config) -> Iterator[Finding]:
+    yield from checks.of_the_file(config)
+    for key, _, sentence in (told.partition(": ") for told in inert(config)):
+        yield Finding("warn", key, sentence)
+    yield _state_directory(config.checkpoint.path)
+
+
+def _state_directory(path: Path) -> Finding:
+    """Whether checkpoints can be written there; nothing is written to find out."""
+    there = path
+    while not there.exists() and there != there.parent:
+        there = there.parent
+    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+        return Finding("ok", "checkpoint.path", f"{path} can be written")
+    return Finding(
+        "warn",
+        "checkpoint.path",
+        f"{path} cannot be written here as uid {os.getuid()}, gid {os.getgid()}: `run` needs to, where it runs",
+    )
+
+
+def _online(config: Config, create: bool) -> Iterator[Finding]:
+    from olstream.io import kafka_admin  # here: the rest needs no Kafka client
+
+    refused: list[str] = []
+    admin = kafka_admin.admin(config, lambda error: refused.append(error.str()))
+    try:
+        cluster = kafka_admin.reached(admin, config, refused)
+    except KafkaError as error:
+        yield Finding("FAIL", "broker", str(error), error.exit_code)
+        return
+    yield Finding("ok", "broker", f"answers, {len(cluster.brokers)} in the cluster")
+    wanted = [*config.input.topics, *checks.outputs(config), config.journal_topic]
+    there = kafka_admin.facts(admin, cluster, wanted)
+    if create and (missing := [name for name in wanted if name not in there]):
+        _make(config, admin)
+        there = kafka_admin.topics(admin, wanted)
+        yield Finding("ok", "created", ", ".join(missing))
+    set_to = kafka_admin.topic_settings(admin, there)
+    permitted = kafka_admin.permitted(admin, there)
+    topics = {
+        name: Topic(facts.partitions, facts.replicas, set_to.get(name, {}), permitted.get(name))
+        for name, facts in there.items()
+    }
+    yield from checks.of_the_cluster(
+        config, Seen(len(cluster.brokers), topics, kafka_admin.permitted_group(admin, config.group))
+    )
+
+
+def _make(config: Config, admin: AdminClient) -> None:
+    """Make what is missing: inputs as wide as the widest that is there, the rest as wide as the inputs."""
+    from olstream.io import kafka_admin
+
+    inputs = config.input.topics
+    there = kafka_admin.topics(admin, inputs)
+    widest = max((facts.partitions for facts in there.values()), default=kafka_admin.BROKER_DEFAULT)
+    for name in (name for name in inputs if name not in there):
+        kafka_admin.make_topic(admin, name, widest)
+    there = kafka_admin.topics(admin, [*inputs, *checks.outputs(config)])
+    widest = max((there[name].partitions for name in inputs if name in there), default=kafka_admin.BROKER_DEFAULT)
+    for name in (name for name in checks.outputs(config) if name not in there):
+        kafka_admin.make_topic(admin, name, widest)
+    kafka_admin.ensure_journal(admin, config, widest)
