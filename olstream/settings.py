@@ -10,13 +10,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
-from olstream.config import Config, FieldsConfig, InputConfig, LearnerConfig, validate
+from pydantic import ValidationError
+
+from olstream import mistakes
+from olstream.config import Config, FieldsConfig, InputConfig, LearnerConfig, MonitorConfig, Section, validate
 from olstream.configfile import File
 from olstream.learners import base
 
 Json: TypeAlias = dict[str, Any]
+SectionT = TypeVar("SectionT", bound=Section)
 
 # Mapped or not, these three are features in `features: "."` unless the file names them.
 _OPTIONAL: Final = {"weight", "ts", "learner"}
@@ -64,6 +68,15 @@ def with_settings(config: Config, settings: Json) -> Config:
     return validate(File("the checkpoint's settings", {**_stated(config), **stated}))
 
 
+def learner_of(settings: Mapping[str, Any], name: str) -> LearnerConfig:
+    """One learner of a checkpoint; that of a lone learner, saved outside any service, stands by itself."""
+    return _section(LearnerConfig, settings.get("learner") or settings["learners"][name])
+
+
+def monitor_of(settings: Mapping[str, Any]) -> MonitorConfig:
+    return _section(MonitorConfig, settings["monitor"])
+
+
 def differences(old: Json, new: Json) -> list[str]:
     """Each setting that differs, as `params.r: 1.0 -> 2.0`, in the order of their names."""
     before, after = dict(_leaves(old, "")), dict(_leaves(new, ""))
@@ -73,6 +86,13 @@ def differences(old: Json, new: Json) -> list[str]:
         for key in keys
         if _shown(before, key) != _shown(after, key)
     ]
+
+
+def _section(kind: type[SectionT], stated: Mapping[str, Any]) -> SectionT:
+    try:
+        return kind.model_validate(stated)
+    except ValidationError as error:
+        raise mistakes.config_error(error, kind, File("the checkpoint's settings")) from None
 
 
 def _stated(section: Config | InputConfig) -> Json:
