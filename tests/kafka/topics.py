@@ -129,11 +129,13 @@ class Topics:
         until(lambda: self._altered(request), f"{group} lets its offset be moved")
 
     def _altered(self, request: list[ConsumerGroupTopicPartitions]) -> bool:
-        try:
-            for done in self._admin.alter_consumer_group_offsets(request).values():
-                done.result(ANSWER_S)
-        except KafkaException as error:
-            # A static member that left without a word counts as there until its session ends.
-            assert error.args[0].code() in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.NON_EMPTY_GROUP), error
-            return False
-        return True
+        # A static member that left without a word counts as there until its session ends.
+        still_there = (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.NON_EMPTY_GROUP)
+        errors: list[KafkaError] = []
+        for done in self._admin.alter_consumer_group_offsets(request).values():
+            try:
+                errors += [p.error for p in done.result(ANSWER_S).topic_partitions if p.error is not None]
+            except KafkaException as exception:
+                errors.append(exception.args[0])
+        assert all(error.code() in still_there for error in errors), errors
+        return not errors
