@@ -57,6 +57,7 @@ class Loop:
         while not stop.is_set():
             self.step()
         self.commit()
+        self.checkpoints.wait()
         self.checkpoint()
         self.checkpoints.wait()
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import Counter
+import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final, Literal, overload
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer
@@ -58,13 +59,13 @@ class Errors:
 
     def __init__(self, on_error: Callable[[str], None] = lambda _: None) -> None:
         self.on_error = on_error
-        self.counts: Counter[str] = Counter()
+        self.fenced = False  # a producer of ours failed for good because a newer one has its id
         self._refused: tuple[float, str] | None = None
         self._mutex = threading.Lock()
 
     def __call__(self, error: ClientError) -> None:
         with self._mutex:
-            self.counts[error.name()] += 1
+            self.fenced |= error.fatal() and error.code() in FENCED
             if error.code() in (ClientError._AUTHENTICATION, ClientError._SSL):
                 since = self._refused[0] if self._refused else time.monotonic()
                 self._refused = since, error.str()
@@ -157,10 +158,9 @@ def producer(config: Config, errors: Errors) -> Producer:
 def drop(client: Producer) -> None:
     """Close a producer and whatever it still holds; one that failed for good says so once more."""
     client.purge()
-    try:
+    with warnings.catch_warnings(), suppress(KafkaException):
+        warnings.simplefilter("ignore")  # it warns of the very failure that made us drop it
         client.close()
-    except KafkaException as exception:
-        log.debug("closed a producer that had failed: %s", client_error(exception).str())
 
 
 def transaction_timeout_of(config: Config) -> float:

@@ -63,6 +63,7 @@ class TransactionalSink:
         self.outbox = Outbox(config, journal, errors, alive)
         self._open = False
         self._begun_s = 0.0
+        self._failure: ClientError | None = None
         self._client = self._ready_client()
         self._read_from = journal.end()
 
@@ -77,14 +78,12 @@ class TransactionalSink:
         values: Sequence[bytes | None],
         headers: Sequence[Headers | None] | None,
     ) -> None:
-        self._begin()
         self.outbox.columns.append((topic, keys, values, headers))
-        self.outbox.send_columns(self._client, self.outbox.columns[-1])
+        self._attempt(lambda: self.outbox.send_columns(self._client, self.outbox.columns[-1]))
 
     def publish_one(self, record: Outgoing) -> None:
-        self._begin()
         self.outbox.singles.append(record)
-        self.outbox.send_single(self._client, record)
+        self._attempt(lambda: self.outbox.send_single(self._client, record))
 
     def commit(self, line: Line | None, offsets: Mapping[Partition, int]) -> int:
         self._commit(line, offsets)
@@ -105,24 +104,19 @@ class TransactionalSink:
 
     def _commit(self, line: Line | None, offsets: Mapping[Partition, int]) -> None:
         outcome = "committed"
-        self._begin()
-        if line is not None:
-            self.outbox.send_line(self._client, line)
         give_up_s = time.monotonic() + self.config.kafka_wait_s
-        while True:
-            try:
-                self._send_offsets(offsets)
-                self._end(self._client.commit_transaction)
-                break
-            except KafkaException as exception:
-                error = client_error(exception)
-            log.warning("commit did not go through, finding out what became of it: %s", error.str())
-            if self._is_committed_after(error, line):
+        self._attempt(lambda: self._end_with(line, offsets))
+        while self._failure is not None:
+            failure, self._failure = self._failure, None
+            log.warning("commit did not go through, finding out what became of it: %s", failure.str())
+            if self._is_committed_after(failure, line):
                 outcome = "resolved_committed"
                 break
             if time.monotonic() > give_up_s:
-                raise KafkaError(f"Kafka did not take a transaction for {self.config.kafka_wait_s:g} s: {error.str()}")
-            self._send_again(line)
+                raise KafkaError(f"Kafka took no transaction for {self.config.kafka_wait_s:g} s: {failure.str()}")
+            self.outbox.refusals.clear()
+            self._attempt(lambda: self.outbox.send_all(self._client))
+            self._attempt(lambda: self._end_with(line, offsets))
             outcome = "resolved_resent"
         self._open = False
         self.outbox.clear()
@@ -130,11 +124,24 @@ class TransactionalSink:
             self._read_from = self.outbox.line_offset + 1
         self.on_outcome(outcome)
 
-    def _begin(self) -> None:
-        if not self._open:
-            self._client.begin_transaction()
-            self._open = True
-            self._begun_s = time.monotonic()
+    def _attempt(self, action: Callable[[], None]) -> None:
+        """Do it inside the transaction. After a failure nothing more is tried in it: the commit sorts it out."""
+        if self._failure is not None:
+            return
+        try:
+            if not self._open:
+                self._client.begin_transaction()
+                self._open = True
+                self._begun_s = time.monotonic()
+            action()
+        except KafkaException as exception:
+            self._failure = client_error(exception)
+
+    def _end_with(self, line: Line | None, offsets: Mapping[Partition, int]) -> None:
+        if line is not None:
+            self.outbox.send_line(self._client, line)
+        self._send_offsets(offsets)
+        self._patiently(self._client.commit_transaction)
 
     def _send_offsets(self, offsets: Mapping[Partition, int]) -> None:
         if not offsets:
@@ -143,9 +150,9 @@ class TransactionalSink:
         marked = [TopicPartition(topic, p, offset, metadata=MARK) for (topic, p), offset in sorted(offsets.items())]
         member = self.group.consumer.consumer_group_metadata()  # never cached: it changes with every rebalance
         # Retriable but not resumable: repeated with the very same arguments.
-        self._end(lambda timeout_s: self._client.send_offsets_to_transaction(marked, member, timeout_s))
+        self._patiently(lambda timeout_s: self._client.send_offsets_to_transaction(marked, member, timeout_s))
 
-    def _end(self, call: Callable[[float], Any]) -> None:
+    def _patiently(self, call: Callable[[float], Any]) -> None:
         """Repeat a call that may be repeated, until the broker would have given the transaction up anyway."""
         while True:
             try:
@@ -174,7 +181,7 @@ class TransactionalSink:
 
     def _abort(self) -> bool:
         try:
-            self._end(self._client.abort_transaction)
+            self._patiently(self._client.abort_transaction)
         except KafkaException as exception:
             log.warning("abort did not go through: %s", client_error(exception).str())
             return False
@@ -185,7 +192,7 @@ class TransactionalSink:
     def _resolve(self, error: ClientError, line: Line | None) -> bool:
         """With a new producer of the same id, read in the journal what became of our transaction."""
         self._refuse_if_replaced()
-        if error.code() in FENCED and not self._is_over_age():
+        if (error.code() in FENCED or self.errors.fenced) and not self._is_over_age():
             raise FencedError(fenced(self.config))
         drop(self._client)
         self._open = False
@@ -209,13 +216,6 @@ class TransactionalSink:
             if line.is_opening and line.run != self.run_id:
                 raise FencedError(fenced(self.config))
 
-    def _send_again(self, line: Line | None) -> None:
-        self.outbox.refusals.clear()
-        self._begin()
-        self.outbox.send_all(self._client)
-        if line is not None:
-            self.outbox.send_line(self._client, line)
-
     def _give_up(self) -> None:
         self.outbox.clear()
         self.on_outcome("lost")
@@ -233,6 +233,7 @@ class TransactionalSink:
     def _ready_client(self) -> Producer:
         """A producer that has fenced every earlier one of this slot, and ended what that left open."""
         client = producer(self.config, self.errors)
+        self.errors.fenced = False
         give_up_s = time.monotonic() + self.config.kafka_wait_s
         while True:
             try:

@@ -41,7 +41,10 @@ class CheckpointWriter:
         self._current: Future[None] | None = None
 
     def busy(self) -> bool:
-        return self._current is not None and not self._current.done()
+        if self._current is None or not self._current.done():
+            return self._current is not None
+        self._current.result()  # what is no fault of the disk is a bug: it must come out
+        return False
 
     def write(self, pipeline: Pipeline, position: Position) -> None:
         checkpoint = checkpoint_of(self.config, pipeline.models, position, self.facts)
