@@ -177,7 +177,8 @@ def _config(**keys: Any) -> LearnerConfig:
         return LearnerConfig(**keys)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
+        path = [*first["loc"], *first.get("ctx", {}).get("path", ())]
+        where = ".".join(str(part) for part in path)
         raise ConfigError(f"{where}: {first['msg']}" if where else first["msg"]) from None
 
 

@@ -50,10 +50,7 @@ def _csr_rows(matrix: Any) -> list[dict[str, float]]:
     matrix.sum_duplicates()
     indptr, values = matrix.indptr.tolist(), matrix.data.tolist()
     names = [str(i) for i in matrix.indices.tolist()]
-    return [
-        dict(zip(names[start:end], values[start:end], strict=True))
-        for start, end in pairwise(indptr)
-    ]
+    return [dict(zip(names[start:end], values[start:end], strict=True)) for start, end in pairwise(indptr)]
 
 
 def _features(features: Any) -> tuple[dict[str, float | str] | list[float], bool]:
@@ -120,6 +117,8 @@ def _label(label: Any) -> tuple[Any, bool]:
         label = label.item()
     if isinstance(label, float) and not math.isfinite(label):
         return None, False
+    if not isinstance(label, str | int | float | None):
+        _refuse(Reason.BAD_LABEL, f"a label is text, a number or a boolean, not {type(label).__name__}")
     return label, True
 
 
