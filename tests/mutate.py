@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import json
 import random
-from typing import Any
+from typing import Any, TypeAlias
 
 from olstream.config import FieldsConfig
 
+Key: TypeAlias = tuple[str, list[str] | None]
+
 NAMES = ("a", "b", "x", "price", "a:b", "feature_12", "é", "ts_ms", "id", "label", "weight", "f0", "shape", "d.e")
-TEXTS = ("", "a", "red", "x:y", "::", "é", "\u0001", "\\", '"', "2026-11-30T10:00:00Z", "2016-12-31T23:59:60+00:00", "ok" * 150)
+INSTANTS = ("2026-11-30T10:00:00Z", "2026-11-30T10:00:00.5+09:00", "1969-12-31T23:59:59.999Z", "2016-12-31T23:59:60Z")
+TEXTS = ("a", "red", "x:y", "::", "é", INSTANTS[0])
+ODD_TEXTS = ("", "\u0001", "\\", '"', "ok" * 150, "2026-11-30T10:00:00")
 LITERALS = (
-    "0", "-0", "-0.0", "1", "7", "1.0", "1e2", "1.5", "-3", "1e999", "-1e999", "1e-400", "5e-324", "01", "1.", ".5", "+1", "NaN",
-    "9007199254740993", "9223372036854775807", "9223372036854775808", "18446744073709551615", "18446744073709551616",
-    "-9223372036854775808", "-9223372036854775809", "123456789012345678901234567890", "9" * 400, "0.1000000000000000055511151231257827",
-    "1.7976931348623157e308", "1.7976931348623159e308", "2.2250738585072011e-308", "true", "false", "null", '"1"', '""', "[]", "{}", "[1]",
-    '{"a":1}', '"\\u0061"', '"\\ud800"', '"a:b"',
-)  # fmt: skip
+    *"0 -0 -0.0 1 7 1.0 1e2 1.5 -3 1e999 -1e999 1e-400 5e-324 01 1. .5 +1 NaN true false null [] {} [1]".split(),
+    *"9007199254740993 9223372036854775807 9223372036854775808 18446744073709551615 18446744073709551616".split(),
+    *"-9223372036854775808 -9223372036854775809 123456789012345678901234567890 0.1000000000000000055511151".split(),
+    *"1.7976931348623157e308 1.7976931348623159e308 2.2250738585072011e-308".split(),
+    *(r'"1" "" {"a":1} "\u0061" "\ud800" "a:b"'.split()),
+    "9" * 400,
+)
 SPLICES = (
-    b"null", b"true", b"NaN", b"1e999", b"-0", b"\xef\xbb\xbf", b"1234567890123456789", b" ", b'"', b",", b":", b"\\", b"\\u003a",
-    b"\x00", b"\x1f", b"\x7f", b"\xc3\xa9", b"e\xcc\x81", b"\xc0\xaf", b"\xed\xa0\x80", b"\r", b"\t", b"\n", b"\x0b", b"{", b"}", b"[", b"]",
-    b'"a":1,', b'"label":1,', b',"id":"q"', b',"weight":2',
-)  # fmt: skip
+    *b'null true NaN 1e999 -0 1234567890123456789 " , : { } [ ] \\ \\u003a "a":1, "label":1, ,"id":"q" ,"weight":2'.split(),
+    *(b"\xef\xbb\xbf", b"\x00", b"\x1f", b"\x7f", b"\xc3\xa9", b"e\xcc\x81", b"\xc0\xaf", b"\xed\xa0\x80"),
+    *(b" ", b"\r", b"\t", b"\n", b"\x0b"),
+)
 ORDINARY = ("number", "number", "number", "int", "text", "boolean")
 KINDS = {  # of what is mostly a field, so that most messages are good ones
-    "id": ("int", "text"), "key": ("int", "text"), "meta.id": ("int", "text"), "learner": ("text",), "weight": ("weight",),
-    "ts": ("int", "ts"), "d.e": ("int", "ts"),
-}  # fmt: skip
+    **dict.fromkeys(("id", "key", "meta.id"), ("int", "text")),
+    **dict.fromkeys(("ts", "d.e"), ("int", "ts")),
+    "learner": ("text",),
+    "weight": ("weight",),
+}
 MAPPINGS = (
     (FieldsConfig(), ()),
     (FieldsConfig(), ("x", "features.price")),
@@ -39,27 +46,30 @@ MAPPINGS = (
 
 
 def literal(rng: random.Random) -> str:
-    """A JSON value, mostly an ordinary number."""
-    if rng.random() < 0.7:
+    """A JSON value or nearly one, mostly an ordinary number."""
+    choice = rng.random()
+    if choice < 0.7:
         return rng.choice([repr(rng.gauss(0, 1)), str(rng.randrange(100)), f"{rng.gauss(0, 1):.3f}"])
-    return rng.choice(LITERALS) if rng.random() < 0.7 else json.dumps(rng.choice(TEXTS), ensure_ascii=rng.random() < 0.2)
+    if choice < 0.9:
+        return rng.choice(LITERALS)
+    return json.dumps(rng.choice(TEXTS + ODD_TEXTS), ensure_ascii=rng.random() < 0.2)
 
 
-def template(rng: random.Random, fields: FieldsConfig) -> list[tuple[str, list[str] | None]]:
+def template(rng: random.Random, fields: FieldsConfig) -> list[Key]:
     """Keys of a message in order: each a name and, for the features object, the names inside."""
     inside = rng.sample(NAMES, rng.randrange(1, 8))
-    keys: list[tuple[str, list[str] | None]] = [(name, None) for name in rng.sample(["source", "x", "n"], rng.randrange(2))]
-    optional = [path for path in (fields.id, fields.label, fields.weight, fields.ts, fields.learner) if rng.random() < 0.5]
-    keys += [(path, None) for path in dict.fromkeys(optional)]
+    names = rng.sample(["source", "x", "n"], rng.randrange(2))
+    names += [getattr(fields, field) for field in ("id", "label", "weight", "ts", "learner") if rng.random() < 0.5]
     if fields.features == ".":
-        keys += [(name, None) for name in inside if name not in dict(keys)]
-    else:
-        keys = [key for key in keys if key[0] != fields.features] + [(fields.features, inside)]
+        names += inside
+    keys: list[Key] = [(name, None) for name in dict.fromkeys(names) if name != fields.features]
+    if fields.features != ".":
+        keys.append((fields.features, inside))
     rng.shuffle(keys)
     return keys
 
 
-def message(rng: random.Random, keys: list[tuple[str, list[str] | None]], kinds: dict[str, Any]) -> bytes:
+def message(rng: random.Random, keys: list[Key], kinds: dict[str, Any]) -> bytes:
     """A message with these keys. `kinds` remembers what sort of value each name has, so that a shape repeats."""
     comma, colon = rng.choice([(",", ":"), (", ", ": "), (",\n", " : ")])
 
@@ -80,9 +90,9 @@ def _value(rng: random.Random, kind: str) -> str:
     if kind == "weight":
         return rng.choice(["0", "1", "2.5", "1e3", "0.0"])
     if kind == "ts":
-        return rng.choice(['"2026-11-30T10:00:00Z"', '"2026-11-30T10:00:00.5+09:00"', '"1969-12-31T23:59:59.999Z"'])
+        return json.dumps(rng.choice(INSTANTS))
     if kind == "text":
-        return json.dumps(rng.choice(TEXTS[1:7] + TEXTS[9:11]), ensure_ascii=False)
+        return json.dumps(rng.choice(TEXTS), ensure_ascii=False)
     if kind == "boolean":
         return rng.choice(["true", "false"])
     return str(rng.randrange(-5, 100)) if kind == "int" else repr(round(rng.gauss(0, 10), rng.randrange(17)))
