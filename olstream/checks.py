@@ -5,6 +5,7 @@ The rules are functions of the configuration and of what was seen of the cluster
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
@@ -229,8 +230,8 @@ def _replicas(topic: Topic, subject: str, seen: Seen) -> Iterator[Finding]:
 
 def _input_retention_ms(config: Config, seen: Seen) -> Iterator[float]:
     for name in config.input.topics:
-        if name in seen.topics:
-            yield _retention_ms(seen.topics[name]) or 0.0
+        if name in seen.topics and seen.topics[name].settings:
+            yield _retention_ms(seen.topics[name]) or math.inf
 
 
 def _retention_ms(topic: Topic) -> float | None:

@@ -13,6 +13,50 @@ from olstream.errors import ConfigError
 from olstream.inert import inert
 
 LEARNER = "learners:\n  fraud:\n    algorithm: pa1\n"
+EVERY_KEY = """
+kafka: {bootstrap.servers: "localhost:9092", security.protocol: sasl_ssl}
+consumer: {fetch.max.bytes: 1000000}
+producer: {compression.type: zstd, transaction.timeout.ms: 20000}
+kafka_wait: 2m
+group: fraud
+slot: 3
+guarantee: at_least_once
+input:
+  topics: [events, labels]
+  fields: {features: ., id: meta.id, ts: at}
+  exclude: [meta]
+  max_message_bytes: 2MiB
+  batch_max: 100
+  start: latest
+  on_gap: skip
+output:
+  {predictions: p, dead_letters: d, journal: j, outcomes: o, shadows: s, scores: true, copy_headers: [trace]}
+commit_interval: 50ms
+learners:
+  first:
+    algorithm: pa2
+    task: multiclass
+    params: {C: 1e-3}
+    classes: [1, two, true]
+    classes_max: 10
+    multiclass: direct
+    class_weights: {1: 2, two: 0.5}
+    bias: false
+    scale: standard
+    learn: false
+    start_from: weights.json
+    features: {names_max: 10, overflow_buckets: 5, category: [hour], text: {title: words, body: {n: [1, 2]}}}
+  second: {algorithm: pa, task: regression}
+routes:
+  - {when: {topic: events, field.kind: [a, 1]}, learner: first, shadows: []}
+  - {}
+join: {ttl: 2h, pending_max: 5, pending_bytes_max: 1000, allow_partition_mismatch: true}
+checkpoint: {path: /var/state, interval: 1m, keep: 2, on_missing: replay}
+monitor:
+  {window: 10, fading: 0.5, drift: [adwin, {ddm: {warning: 2}}], on_drift: {widen: 0.25}, hindsight: {C: 2}}
+http: {host: 0.0.0.0, port: 80, token: secret}
+log: {level: debug, format: json}
+"""
 
 
 def read(text: str, **environ: str) -> Config:
@@ -35,52 +79,7 @@ def test_a_learner_is_all_that_a_configuration_needs() -> None:
 
 
 def test_every_key_is_read_in_its_own_words() -> None:
-    config = read(
-        """
-        kafka: {bootstrap.servers: "localhost:9092", security.protocol: sasl_ssl}
-        consumer: {fetch.max.bytes: 1000000}
-        producer: {compression.type: zstd, transaction.timeout.ms: 20000}
-        kafka_wait: 2m
-        group: fraud
-        slot: 3
-        guarantee: at_least_once
-        input:
-          topics: [events, labels]
-          fields: {features: ., id: meta.id, ts: at}
-          exclude: [meta]
-          max_message_bytes: 2MiB
-          batch_max: 100
-          start: latest
-          on_gap: skip
-        output:
-          {predictions: p, dead_letters: d, journal: j, outcomes: o, shadows: s, scores: true, copy_headers: [trace]}
-        commit_interval: 50ms
-        learners:
-          first:
-            algorithm: pa2
-            task: multiclass
-            params: {C: 1e-3}
-            classes: [1, two, true]
-            classes_max: 10
-            multiclass: direct
-            class_weights: {1: 2, two: 0.5}
-            bias: false
-            scale: standard
-            learn: false
-            start_from: weights.json
-            features: {names_max: 10, overflow_buckets: 5, category: [hour], text: {title: words, body: {n: [1, 2]}}}
-          second: {algorithm: pa, task: regression}
-        routes:
-          - {when: {topic: events, field.kind: [a, 1]}, learner: first, shadows: []}
-          - {}
-        join: {ttl: 2h, pending_max: 5, pending_bytes_max: 1000, allow_partition_mismatch: true}
-        checkpoint: {path: /var/state, interval: 1m, keep: 2, on_missing: replay}
-        monitor:
-          {window: 10, fading: 0.5, drift: [adwin, {ddm: {warning: 2}}], on_drift: {widen: 0.25}, hindsight: {C: 2}}
-        http: {host: 0.0.0.0, port: 80, token: secret}
-        log: {level: debug, format: json}
-        """
-    )
+    config = read(EVERY_KEY)
 
     assert (config.kafka_wait_s, config.commit_interval_s, config.join.ttl_s) == (120.0, 0.05, 7200.0)
     assert config.input.max_message_bytes == 2 * 1024 * 1024
