@@ -211,8 +211,14 @@ def test_classes_past_the_eighth_share_one_row_and_one_column() -> None:
 def test_confusion_is_counted_by_the_text_of_a_class() -> None:
     service = Service({"fraud": {"classes": [0, 1], "algorithm": "pa", "bias": False}})
 
-    service.take("fraud", example(label=1, x=1.0), example(label="1", x=1.0), example(label=0.0, x=-1.0))
-    service.take("fraud", example(label=0, weight=0.0, x=-1.0), example(x=-1.0))
+    service.take(
+        "fraud",
+        example(label=1, x=1.0),
+        example(label="1", x=1.0),
+        example(label=0.0, x=-1.0),
+        example(label=0, weight=0.0, x=-1.0),
+        example(x=-1.0),
+    )
 
     confusion = {s: v for s, v in service.samples().items() if s.startswith("confusion_total")}
     assert confusion == {
