@@ -118,8 +118,8 @@ class Shape:
         if len(slots) > NAMES_MAX or any(part is None for part in parts):
             return None
         known = [part for part in parts if part is not None]
-        # What Example brings along may be spelt in a message too: such a key must be a field here, or not be there.
-        inherited = {*_FIELD} - {part.attribute for part in known}
+        # What a struct inherits from Example can be spelt in a message too: such a key must be a field, or not be there.
+        inherited = set() if interpreter.whole else {*_FIELD} - {part.attribute for part in known}
         if any(not slot.inside and slot.name in inherited for slot in slots):
             return None
         return cls(slots, known, interpreter, others)
@@ -164,7 +164,7 @@ class Shapes:
         self.interpreter = interpreter
         self.live: list[Shape] = []
         self._keys: list[frozenset[Slot]] = []
-        self._watched: dict[frozenset[Slot], int] = {}
+        self.watched: dict[frozenset[Slot], int] = {}
 
     def find(self, data: bytes) -> Example | None:
         """The message as the first shape reads it that can."""
@@ -184,13 +184,13 @@ class Shapes:
         if slots is None:
             return
         key = frozenset(slots)
-        seen = self._watched.pop(key, 0) + 1
+        seen = self.watched.pop(key, 0) + 1
         if seen >= (REPEATS if len(self.live) < SHAPES_MAX else REPEATS_WHEN_FULL):
             self._adopt(key, slots)
             return
-        if len(self._watched) >= CANDIDATES_MAX:
-            self._watched.pop(next(iter(self._watched)))
-        self._watched[key] = seen
+        if len(self.watched) >= CANDIDATES_MAX:
+            self.watched.pop(next(iter(self.watched)))
+        self.watched[key] = seen
 
     def _adopt(self, key: frozenset[Slot], slots: list[Slot]) -> None:
         shape = Shape.of(slots, self.interpreter, self.live) if key not in self._keys else None

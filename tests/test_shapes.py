@@ -1,0 +1,115 @@
+"""The fast reader: which messages it takes, and that it keeps few types."""
+
+from __future__ import annotations
+
+import gc
+import json
+from typing import Any
+
+import pytest
+
+from olstream.config import FieldsConfig
+from olstream.decode import Decoder, plain
+from olstream.messages import Example
+from olstream.shapes import REPEATS, SHAPES_MAX, FeaturesStruct
+
+FORMS: dict[str, dict[str, Any]] = {
+    "numbers": {"features": {"a": 1.5, "b": 2}, "label": 1},
+    "with an id": {"id": "i", "features": {"a": 1.5, "b": 2}, "label": 1},
+    "texts": {"features": {"a": 1.5, "c": "x:y"}, "label": "spam:ham", "ts": "2026-11-30T10:00:00Z"},
+    "booleans": {"features": {"a": True}, "label": False},
+    "names with colons": {"features": {"a:b": 1, "::": 2}},
+    "an ignored key": {"features": {"a": 1}, "source": "web:1", "n": 3, "none": None},
+    "null fields": {"features": {"a": 1, "n": None}, "label": None, "id": None},
+    "all fields": {"id": 7, "features": {"a": 1}, "label": 0.5, "learner": "m", "weight": 2.5, "ts": 17},
+    "an array": {"features": [1, 2.5], "label": 1},
+    "a late label": {"id": "i", "label": 1},
+    "no feature": {"features": {}, "label": 1},
+}
+WHOLE: dict[str, dict[str, Any]] = {
+    "whole": {"a": 1.5, "b": "x:y", "label": 1},
+    "whole with null": {"a": 1.5, "b": None, "id": "k", "label": 1},
+    "whole with fields as names": {"weight": 1, "ts": "soon", "ts_ms": 3, "shape": 1, "features": 2},
+    "whole late label": {"id": 1, "label": "a"},
+    "whole with null only": {"id": 1, "label": "a", "x": None},
+}
+
+
+def read_twice(message: dict[str, Any], fields: FieldsConfig) -> tuple[Decoder, Any, Any]:
+    """A decoder that has met the message often, what it says now, and what the exact reader says."""
+    data = json.dumps(message, ensure_ascii=False).encode()
+    fast = Decoder(fields, (), 1000)
+    fast.decode([data] * REPEATS)
+    return fast, fast.decode([data])[0], Decoder(fields, (), 1000, fast=False).decode([data])[0]
+
+
+@pytest.mark.parametrize("form", [*FORMS, *WHOLE])
+def test_a_repeated_form_is_read_fast_and_the_same(form: str) -> None:
+    fields = FieldsConfig(features=".") if form in WHOLE else FieldsConfig()
+
+    decoder, fast, exact = read_twice((FORMS | WHOLE)[form], fields)
+
+    assert decoder.shapes is not None and len(decoder.shapes.live) == 1
+    assert isinstance(fast, Example) and isinstance(exact, Example)
+    assert repr(plain(fast)) == repr(exact)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"features": {"a": {"b": 1}}, "label": 1},
+        {"features": {"a": 1}, "other": [1]},
+        {"features": {'a"b': 1}},
+        {"features": {"a\\b": 1}},
+        {"features": {"a": 1}, "ts_ms": 1},
+        {"features": [1, True]},
+        {"features": {f"f{i}": i for i in range(300)}},
+    ],
+)
+def test_what_a_struct_could_not_tell_stays_with_the_exact_reader(message: dict[str, Any]) -> None:
+    decoder, fast, exact = read_twice(message, FieldsConfig())
+
+    assert decoder.shapes is not None and decoder.shapes.live == []
+    assert fast == exact
+
+
+def test_a_form_is_remembered_only_after_many_messages_of_it() -> None:
+    decoder = Decoder(FieldsConfig(), (), 1000)
+    assert decoder.shapes is not None
+
+    decoder.decode([b'{"features":{"x":1}}'] * (REPEATS - 1))
+    assert decoder.shapes.live == []
+
+    decoder.decode([b'{"features":{"x":1}}'])
+    assert len(decoder.shapes.live) == 1
+
+
+def test_labelled_and_unlabelled_messages_in_turn_are_both_remembered() -> None:
+    decoder = Decoder(FieldsConfig(), (), 1000)
+
+    decoder.decode([b'{"features":{"x":1},"label":1}', b'{"features":{"x":1}}'] * REPEATS)
+    labelled, unlabelled = decoder.decode([b'{"features":{"x":1},"label":1}', b'{"features":{"x":1}}'])
+
+    assert isinstance(labelled, Example) and isinstance(unlabelled, Example)
+    assert isinstance(labelled.features, FeaturesStruct) and isinstance(unlabelled.features, FeaturesStruct)
+    assert labelled.features.shape is unlabelled.features.shape
+
+
+def test_a_stream_that_never_repeats_itself_makes_no_types() -> None:
+    decoder = Decoder(FieldsConfig(), (), 1000)
+    decoder.decode([b'{"features":{"x%d":1}}' % i for i in range(1000)])
+
+    assert decoder.shapes is not None and decoder.shapes.live == []
+    assert len(decoder.shapes.watched) < 100
+
+
+def test_types_are_few_however_many_forms_a_stream_goes_through() -> None:
+    decoder = Decoder(FieldsConfig(), (), 1000)
+    before = len(FeaturesStruct.__subclasses__())
+
+    for i in range(5 * SHAPES_MAX):
+        decoder.decode([b'{"features":{"x%d":1}}' % i] * REPEATS)
+
+    gc.collect()
+    assert decoder.shapes is not None and len(decoder.shapes.live) == SHAPES_MAX
+    assert len(FeaturesStruct.__subclasses__()) - before <= SHAPES_MAX
