@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from olstream import given
 from olstream.config import LearnerConfig, MonitorConfig
 from olstream.errors import ConfigError, StateError
-from olstream.learners.base import SKIP_REASONS, algorithm
+from olstream.learners import base
 from olstream.messages import Label, Reject
 from olstream.model import Model, Rows
 from olstream.values import label_text
@@ -72,7 +72,7 @@ class Learner:
 
     def __init__(
         self,
-        algorithm_name: str,
+        algorithm: str,
         task: Literal["binary", "multiclass", "regression"] = "binary",
         params: Mapping[str, Any] | None = None,
         *,
@@ -80,8 +80,8 @@ class Learner:
         **settings: Any,
     ) -> None:
         """`settings`: classes, class_weights, threshold, bias, scale, multiclass, features, classes_max, learn."""
-        algorithm(algorithm_name).check(task, params or {})
-        config = _config(algorithm=algorithm_name, task=task, params=dict(params or {}), **settings)
+        base.algorithm(algorithm).check(task, params or {})
+        config = _config(algorithm=algorithm, task=task, params=dict(params or {}), **settings)
         self._model = Model(NAME, config, MonitorConfig())
         if weights is not None:
             self._model.start_from(weights)
@@ -195,7 +195,7 @@ def _report(rows: Rows, i: int, task: str) -> Report:
         variance=_number(rows.variance[i]),
         step=float(rows.step[i]),
         updated=bool(rows.updated[i]),
-        skip_reason=SKIP_REASONS[int(rows.skip[i])],
+        skip_reason=base.SKIP_REASONS[int(rows.skip[i])],
         score_after=float(rows.score_after[i]),
         margin_after=_number(rows.margin_after[i]),
         loss_after=_number(rows.loss_after[i]),

@@ -21,7 +21,7 @@ from olstream.evaluate import SEEN, UPDATES, Tally
 from olstream.learners import base
 from olstream.learners._jit import F64
 from olstream.learners._state import LinearState
-from olstream.messages import Example, Reject
+from olstream.messages import Example, Label, Reject
 from olstream.rows import Counts, Rows
 from olstream.scale import Scaler
 from olstream.vectorize import Batch, vectorize
@@ -78,6 +78,12 @@ class Model:
         """Score the rows; nothing of the model changes."""
         unlabelled = [Example(features=example.features) for example in examples]
         return self._run(unlabelled, False, None)
+
+    def warm_up(self) -> None:
+        """Compile every kernel that rows will need, on rows of a model that is thrown away."""
+        other = Model(self.name, self.config.model_copy(update={"classes": None}), MonitorConfig())
+        labels: tuple[Label, ...] = (0.0, 1.0) if self.classes is None else ("a", "b")
+        other.predict_then_update([Example(features={"x": 1.0}, label=label) for label in labels])
 
     def refusals(self, examples: Sequence[Example], barred: Bools | None = None) -> dict[int, Reject]:
         """What `predict_then_update` would refuse of these rows; nothing changes."""
@@ -235,7 +241,10 @@ class Model:
         for name, weight in weights.items():
             if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
                 raise ConfigError(f"the weight of {name!r} is {weight!r}: a finite number is needed")
-            column = self.vocabulary.column_of(name)
+            try:
+                column = self.vocabulary.column_of(name)
+            except ValueError as error:
+                raise ConfigError(f"the weight of {name!r} has no place: {error}") from None
             self._make_room()
             self._state.weights[row, column] = weight
 

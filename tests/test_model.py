@@ -264,6 +264,17 @@ def test_an_update_that_would_not_be_finite_is_dropped_and_counted() -> None:
     assert (rows.counts.skipped, rows.counts.unstable) == (1, 1)
 
 
+def test_neither_class_moves_where_one_of_them_could_not() -> None:
+    m = model(algorithm="pa", task="multiclass")
+    m.start_from({"a": {"x": 1e170}, "b": {"x": 0.0}})
+    before = m.weights()
+
+    rows = m.predict_then_update([row({"x": 1e-150}, "b")])
+
+    assert m.weights() == before
+    assert rows.counts.unstable == 1
+
+
 def test_a_score_past_the_largest_double_is_clamped_and_never_nan() -> None:
     m = model(task="regression")
     m.start_from({"a": 1e200, "b": -1e200, "c": 1e200})
@@ -341,3 +352,13 @@ def test_weights_to_start_from_are_finite_numbers_by_name() -> None:
 def test_only_the_direct_form_is_there_for_several_classes() -> None:
     with pytest.raises(ConfigError, match="one_vs_rest"):
         model(task="multiclass", multiclass="one_vs_rest")
+
+
+@pytest.mark.parametrize("task", ["binary", "multiclass", "regression"])
+def test_warming_up_changes_nothing(task: str) -> None:
+    m = model(task=task, scale="standard")
+    before = m.digest()
+
+    m.warm_up()
+
+    assert m.digest() == before

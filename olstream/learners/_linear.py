@@ -238,14 +238,13 @@ def _pair(
     loss_of: Loss, step_of: Step, p: F64, w: F64, s: F64,
     indptr: I64, indices: I64, values: F64, out: F64, code: I64, scores: F64,
 ) -> None:  # fmt: skip
-    now = np.zeros(w.shape[0] + 1)  # scores; 0 for a class that only this row brings
+    now = np.zeros(w.shape[0] + 1)  # scores; still 0 for a class that the row brings
     for row in range(out.shape[1]):
         idx = indices[indptr[row] : indptr[row + 1]]
         val = values[indptr[row] : indptr[row + 1]]
         known = code[KNOWN, row]
         for k in range(known):
             now[k] = dot(w[k], idx, val)
-        now[known] = 0.0
         if scores.size > 0:
             scores[row, :known] = now[:known]
         best = _best(now, known, -1)

@@ -47,7 +47,7 @@ def test_a_zero_vector_is_measured_and_teaches_nothing(name: str, task: Task) ->
     m.learn({"x": 1.0}, labels(task)[1])
     before = m.weights(), m.variances()
 
-    for row in ({}, {"x": 0.0}, {"x": 1e-200}, {"x": -0.0, "y": 0.0}):
+    for row in ({}, {"x": 0.0}, {"x": 1e-200}, {"x": 1e-155}, {"x": -0.0, "y": 0.0}):
         report = m.learn(row, labels(task)[0])
 
         assert (report.updated, report.skip_reason, report.step) == (False, "zero_norm", 0.0)
@@ -220,6 +220,20 @@ def test_a_saved_learner_goes_on_to_the_same_bit(name: str, task: Task, tmp_path
     assert second.digest() == straight.digest()
     assert second.weights() == straight.weights()
     assert second.variances() == straight.variances()
+
+
+@every_learner
+def test_what_a_row_reports_of_itself_afterwards_is_what_is_predicted_then(name: str, task: Task) -> None:
+    m = Learner(name, task=task)
+    for features, y, weight in zip(*stream(task), strict=True):
+        before = m.predict(features).score
+
+        report = m.learn(features, y, weight)
+
+        assert report.score == before
+        assert report.score_after == m.predict(features).score
+        again = m.learn(features, y, 0.0)
+        assert (again.margin, again.loss) == (report.margin_after, report.loss_after)
 
 
 @every_learner
