@@ -120,7 +120,9 @@ class Feed:
         self._out.finish()
 
     def summary(self, elapsed_s: float) -> str:
-        left_out = f"; {self.unreadable:,} lines could not be read" if self.unreadable else ""
+        left_out = (
+            f"; {self.unreadable:,} line{'s' * (self.unreadable > 1)} could not be read" if self.unreadable else ""
+        )
         rate = self.sent / max(elapsed_s, 1e-9)
         return f"sent {self.sent:,} records to {self.topic} in {elapsed_s:.1f} s ({rate:,.0f} a second){left_out}"
 
