@@ -7,11 +7,13 @@ import os
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from http.client import HTTPException
 from typing import Any
 
 import click
+from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.table import Table
@@ -21,6 +23,7 @@ from olstream.errors import ConfigError, OlstreamError
 
 DEFAULT_URL = "http://127.0.0.1:9108"
 TIMEOUT_S = 5.0
+WIDE = 125  # characters; below, the learners have fewer columns
 
 
 class Unreachable(OlstreamError):
@@ -49,12 +52,13 @@ def command(url: str, watch: bool, every: float, as_json: bool) -> None:
             click.echo(json.dumps(document, indent=None if watch else 2))
         return
     console = Console()
+    wide = console.width >= WIDE
     if not watch:
-        console.print(screen(next(documents)))
+        console.print(screen(next(documents), wide))
         return
     with Live(console=console, auto_refresh=False) as live:
         for document in documents:
-            live.update(screen(document), refresh=True)
+            live.update(screen(document, wide), refresh=True)
 
 
 def _documents(url: str, every_s: float | None) -> Iterator[dict[str, Any]]:
@@ -86,9 +90,10 @@ def fetch(url: str) -> dict[str, Any]:
         raise Unreachable(f"{url} does not answer ({why}): is it running, and is that its http port?") from error
 
 
-def screen(document: dict[str, Any]) -> RenderableType:
+def screen(document: dict[str, Any], wide: bool = True) -> RenderableType:
     """All of it in one screen."""
-    return Group(_head(document), _learners(document), _topics(document), _checkpoint(document))
+    tables = _learners(document, wide), _topics(document)
+    return Group(_head(document), *tables, *_rejected(document), _checkpoint(document))
 
 
 def _head(document: dict[str, Any]) -> Text:
@@ -101,42 +106,56 @@ def _head(document: dict[str, Any]) -> Text:
     return head
 
 
-def _learners(document: dict[str, Any]) -> Table:
-    table = Table(title="learners", title_justify="left")
-    for heading in ("name", "algorithm", "role"):
-        table.add_column(heading)
-    for heading in ("seen", "labelled", "updates", "error now", "faded", "total", "majority", "last", "loss"):
-        table.add_column(heading, justify="right")
+def _table(words: tuple[str, ...], numbers: tuple[str, ...]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in words:
+        table.add_column(heading, overflow="fold")
+    for heading in numbers:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+def _learners(document: dict[str, Any], wide: bool) -> Table:
+    words = ("learner", "role", "algorithm", "task") if wide else ("learner", "role")
+    counts = ("seen", "labelled", "updates") if wide else ("seen",)
+    errors = (("sliding", "error %\nnow"), ("fading", "\nfaded"), ("total", "\ntotal"))
+    shown = [pair for pair in errors if wide or pair[0] != "fading"]
+    baselines = (("majority", "baseline\nmajority"), ("no_change", "\nlast"))
+    headings = (*counts, *(heading for _, heading in (*shown, *baselines)), "loss\nnow")
+    table = _table(words, headings)
     for name, learner in document["learners"].items():
-        error, baseline = learner["error"], learner["baseline"]
         table.add_row(
             Text(name),
-            f"{learner['algorithm']} {learner['task']}",
-            learner["role"],
-            *(_count(learner[key]) for key in ("seen", "labelled", "updates")),
-            *(_percent(error[window]) for window in ("sliding", "fading", "total")),
-            *(_percent(baseline[which]) for which in ("majority", "no_change")),
+            *(learner[word] for word in words[1:]),
+            *(_count(learner[count]) for count in counts),
+            *(_percent(learner["error"][window]) for window, _ in shown),
+            *(_percent(learner["baseline"][which]) for which, _ in baselines),
             _number(learner["loss"]["sliding"]),
         )
     return table
 
 
 def _topics(document: dict[str, Any]) -> Table:
-    table = Table(title="input", title_justify="left")
-    table.add_column("topic")
-    for heading in ("consumed", "rejected", "partitions", "lag", "lag age"):
-        table.add_column(heading, justify="right")
+    table = _table(("topic",), ("consumed", "rejected", "partitions", "lag", "lag age"))
     for name, topic in document["topics"].items():
-        rejected, lag = topic["rejected"], topic["lag"]
         table.add_row(
             Text(name),
             _count(topic["consumed"]),
-            _count(sum(rejected.values())) + (f" ({', '.join(sorted(rejected))})" if rejected else ""),
+            _count(sum(topic["rejected"].values())),
             _count(len(topic["assigned"])),
-            _count(sum(lag.values()) if lag else None),
+            _count(sum(topic["lag"].values()) if topic["lag"] else None),
             "-" if topic["lag_seconds"] is None else _duration(topic["lag_seconds"]),
         )
     return table
+
+
+def _rejected(document: dict[str, Any]) -> list[Text]:
+    reasons: Counter[str] = Counter()
+    for topic in document["topics"].values():
+        reasons.update(topic["rejected"])
+    if not reasons:
+        return []
+    return [Text("rejected: " + ", ".join(f"{reason} {n:,}" for reason, n in reasons.most_common()))]
 
 
 def _checkpoint(document: dict[str, Any]) -> Text:
@@ -152,7 +171,7 @@ def _count(value: float | None) -> str:
 
 
 def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.2f} %"
+    return "-" if value is None else f"{100 * value:.2f}"
 
 
 def _number(value: float | None) -> str:

@@ -60,13 +60,13 @@ def test_status_is_one_screen(
     service: HttpServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("OLSTREAM_HTTP_TOKEN", TOKEN)
-    monkeypatch.setenv("COLUMNS", "130")
+    monkeypatch.setenv("COLUMNS", "140")
 
     code = main(["status", service.url])
 
     shown = capsys.readouterr().out
     assert code == 0
-    for text in ("NOT READY", "fraud", "arow binary", "champion", "50.00 %", "events", "1 (bad_json)", "checkpoint"):
+    for text in ("NOT READY", "fraud", "arow", "binary", "champion", "50.00", "events", "bad_json 1", "checkpoint"):
         assert text in shown
     assert len(shown.splitlines()) <= 24
 
