@@ -118,7 +118,7 @@ class Shape:
         if len(slots) > NAMES_MAX or any(part is None for part in parts):
             return None
         known = [part for part in parts if part is not None]
-        # What a struct inherits from Example can be spelt in a message too: such a key must be a field, or not be there.
+        # What a struct inherits from Example can be spelt in a message too: such a key must be a field here.
         inherited = set() if interpreter.whole else {*_FIELD} - {part.attribute for part in known}
         if any(not slot.inside and slot.name in inherited for slot in slots):
             return None
