@@ -17,8 +17,6 @@ def _of_the_service(config: Config) -> Iterator[str]:
         yield "join: late labels are not joined in this version; a label-only message is counted as unmatched"
     if config.output.outcomes is not None:
         yield "output.outcomes: late labels are not joined in this version, so nothing is published there"
-    if config.output.shadows is not None:
-        yield "output.shadows: shadows learn and are measured, but are not published in this version"
     if "drift" in config.monitor.model_fields_set and config.monitor.drift:
         yield "monitor.drift: no detector runs in this version"
     if config.monitor.on_drift.action != "none":

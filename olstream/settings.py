@@ -36,7 +36,7 @@ def identity(config: Config, name: str) -> Json:
         "classes": learner.classes,
         "bias": learner.bias,
         "scale": learner.scale,
-        "multiclass": learner.multiclass if learner.task == "multiclass" else None,
+        "multiclass": "direct" if learner.task == "multiclass" else None,  # the only form there is, whatever is set
         "features": _features(learner),
         "input": {"fields": _fields(config.input.fields), "exclude": sorted(set(config.input.exclude))},
     }
@@ -100,7 +100,7 @@ def _stated(section: Config | InputConfig) -> Json:
 
 
 def _features(learner: LearnerConfig) -> Json:
-    written: Json = learner.features.model_dump(mode="json")
+    written: Json = learner.features.model_dump(mode="json", exclude={"text"})  # which does nothing yet
     written["category"] = sorted(set(written["category"]))
     return written
 

@@ -248,7 +248,7 @@ def test_keys_that_do_nothing_yet_are_told() -> None:
     text = LEARNER + (
         "    multiclass: one_vs_one\n    start_from: a.json\n    features: {text: {title: words}}\n"
         "join: {ttl: 1h}\nmonitor: {drift: [ddm], on_drift: reset, hindsight: {}}\n"
-        "output: {outcomes: o, shadows: s}\ninput: {topics: [a]}\nroutes: [{when: {topic: b}}]"
+        "output: {outcomes: o}\ninput: {topics: [a]}\nroutes: [{when: {topic: b}}]"
     )
 
     told = [sentence.split(":")[0] for sentence in inert(read(text))]
@@ -256,7 +256,6 @@ def test_keys_that_do_nothing_yet_are_told() -> None:
     assert told == [
         "join",
         "output.outcomes",
-        "output.shadows",
         "monitor.drift",
         "monitor.on_drift",
         "monitor.hindsight",

@@ -53,6 +53,12 @@ def test_another_algorithm_differs_in_its_parameters_too() -> None:
     assert "params.C: (not there) -> 1.0" in differences(before, after)
 
 
+def test_a_key_that_does_nothing_yet_makes_no_other_learner() -> None:
+    words = read(AROW + "    features: {text: {title: words}}\n")
+
+    assert identity(words, "a") == identity(read(AROW), "a")
+
+
 @pytest.mark.parametrize(
     "change",
     [
