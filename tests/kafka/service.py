@@ -77,15 +77,24 @@ class Worker:
             return None
 
     def metrics(self) -> dict[str, float]:
-        """Every sample of /metrics; labels are part of the name as Prometheus writes them, sorted."""
-        with self._open("/metrics") as answer:
-            page: str = answer.read().decode()
+        """Every sample of /metrics, by its name with its labels in order; empty while nobody answers."""
+        try:
+            with self._open("/metrics") as answer:
+                page: str = answer.read().decode()
+        except OSError:
+            return {}
         samples: dict[str, float] = {}
         for family in text_string_to_metric_families(page):
             for sample in family.samples:
                 labels = ",".join(f'{key}="{value}"' for key, value in sorted(sample.labels.items()))
                 samples[f"{sample.name}{{{labels}}}" if labels else sample.name] = sample.value
         return samples
+
+    def counted(self, metric: str, **labels: str) -> float:
+        """The sum of a metric's samples that have these labels; 0 while there are none."""
+        wanted = [f'{key}="{value}"' for key, value in labels.items()]
+        samples = self.metrics().items()
+        return sum(n for name, n in samples if name.split("{")[0] == metric and all(w in name for w in wanted))
 
     def _open(self, path: str) -> Any:
         no_proxy = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -155,7 +164,7 @@ class Service:
 
     def run_to(self, offset: int) -> None:
         """One undisturbed life: start, work until `offset` is committed, stop in good order."""
-        worker = self.start()
+        worker = self.start().until_ready()
         self.until_committed(offset, worker)
         worker.stop()
 
