@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
-from olstream import mistakes
+from olstream import mistakes, properties
 from olstream.config import Config, FieldsConfig, InputConfig, LearnerConfig, MonitorConfig, Section, validate
 from olstream.configfile import File
 from olstream.learners import base
@@ -66,6 +66,17 @@ def with_settings(config: Config, settings: Json) -> Config:
     stated = {**settings, "input": {**_stated(config.input), **settings["input"]}}
     stated["monitor"] = {**stated["monitor"], "hindsight": _stated(config)["monitor"]["hindsight"]}
     return validate(File("the checkpoint's settings", {**_stated(config), **stated}))
+
+
+def redacted(config: Config) -> Json:
+    """The whole configuration as a file would say it, for logs and people: secrets hidden."""
+    written = _stated(config)
+    for section in ("kafka", "consumer", "producer"):
+        for name in filter(properties.is_secret, written[section]):
+            written[section][name] = properties.HIDDEN
+    if written["http"]["token"] is not None:
+        written["http"]["token"] = properties.HIDDEN
+    return written
 
 
 def learner_of(settings: Mapping[str, Any], name: str) -> LearnerConfig:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from olstream.config import Config, parse
-from olstream.settings import differences, digest, identity, settings, with_settings
+from olstream.settings import differences, digest, identity, redacted, settings, with_settings
 
 AROW = "learners:\n  a:\n    algorithm: arow\n    params: {r: 1.0}\n"
 
@@ -124,3 +124,16 @@ def test_in_a_whole_message_it_matters_which_fields_are_mapped() -> None:
 
     assert identity(whole, "a") != identity(mapped, "a")
     assert identity(apart, "a") == identity(read(AROW), "a")
+
+
+def test_a_configuration_is_shown_without_its_secrets() -> None:
+    config = read(
+        AROW + "kafka: {bootstrap.servers: k, sasl.password: hunter2}\nproducer: {ssl.key.password: hunter2}\n"
+        "http: {token: hunter2}\n"
+    )
+
+    shown = redacted(config)
+
+    assert "hunter2" not in json.dumps(shown)
+    assert shown["kafka"] == {"bootstrap.servers": "k", "sasl.password": "***"}
+    assert config.kafka["sasl.password"] == "hunter2"
