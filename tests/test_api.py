@@ -212,6 +212,20 @@ def test_null_is_absent_and_a_boolean_is_a_number() -> None:
     assert m.digest() == expected.digest()
 
 
+@pytest.mark.parametrize("make", [list, np.array, sparse.csr_array])
+def test_rows_of_arrays_with_a_number_that_is_not_finite_are_skipped(make: Any) -> None:
+    finite, rows = make([[1.0, 2.0]]), make([[1.0, math.nan]])
+    m = Learner("arow", bias=False)
+    m.learn_many(finite, [1])
+    before = m.weights()
+
+    (report,) = m.learn_many(rows, [0])
+
+    assert report.skip_reason == "non_finite"
+    assert report.score == before["0"]
+    assert m.weights() == before
+
+
 def test_weights_to_start_from() -> None:
     m = Learner("pa1", weights={"x": 2.0, "kind=b\\=c": -1.0}, bias=False, classes=[0, 1])
 

@@ -85,6 +85,15 @@ def test_refused_rows_change_nothing_and_the_others_are_taken() -> None:
     assert dirty.digest() == clean.digest()
 
 
+def test_a_row_in_the_wrong_form_brings_no_class() -> None:
+    m = model(task="multiclass")
+
+    rows = m.predict_then_update([row(label="a"), row([1.0], "b"), row(label="a")])
+
+    assert reasons(rows) == {1: Reason.DIMENSION}
+    assert m.classes is not None and m.classes.forms == ["a"]
+
+
 def test_a_batch_of_nothing_but_refused_rows_is_fine() -> None:
     m = model()
     m.predict_then_update([row(label="a")])
@@ -322,6 +331,15 @@ def test_the_digest_knows_more_than_the_weights() -> None:
         digests.add(m.digest())
 
     assert len(digests) == 4
+
+
+def test_the_digest_does_not_depend_on_the_order_in_which_features_came() -> None:
+    one, other, third = model(), model(), model()
+    one.start_from({"a": 1.0, "b": 2.0})
+    other.start_from({"b": 2.0, "a": 1.0})
+    third.start_from({"a": 2.0, "b": 1.0})
+
+    assert one.digest() == other.digest() != third.digest()
 
 
 def test_sizes_for_gauges() -> None:

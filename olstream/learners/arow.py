@@ -2,7 +2,7 @@
 
 Crammer, Kulesza, Dredze. Adaptive Regularization of Weight Vectors. NIPS 2009, figure 1.
 
-    m = w·x y                    margin                 w (d,) weights, from 0
+    m = y w·x                    margin                 w (d,) weights, from 0
     v = Σ_j s_j x_j²             its variance           s (d,) variances, from a
     ℓ = max(0, 1 - m)            hinge loss             y  +1 or -1
     β = 1 / (v + r / h)   α = ℓ β                       r  > 0: the larger, the smaller the step

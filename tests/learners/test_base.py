@@ -1,0 +1,93 @@
+"""How learners are found, described, and compiled."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from olstream import Learner
+from olstream.errors import ConfigError
+from olstream.learners import base
+from olstream.learners.base import Number, algorithm, algorithms
+
+DIGESTS = """
+import sys
+import numpy as np
+from olstream import Learner
+from olstream.learners.base import algorithms
+
+rng = np.random.default_rng(11)
+X, labels, values = rng.normal(size=(60, 7)), rng.integers(0, 2, 60), rng.normal(size=60)
+X[rng.random(X.shape) < 0.3] = 0.0
+for name, found in algorithms().items():
+    for task in found.tasks:
+        m = Learner(name, task=task, scale="standard")
+        m.learn_many([dict(zip("abcdefg", row)) for row in X.tolist()], values if task == "regression" else labels)
+        print(name, task, m.digest())
+"""
+
+
+def test_compiled_and_plain_kernels_give_the_same_bits() -> None:
+    def digests(disabled: str) -> str:
+        environ = os.environ | {"NUMBA_DISABLE_JIT": disabled}
+        done = subprocess.run([sys.executable, "-c", DIGESTS], env=environ, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    compiled = digests("0")
+
+    assert compiled.count("\n") == sum(len(found.tasks) for found in algorithms().values())
+    assert digests("1") == compiled
+
+
+@pytest.mark.parametrize("found", algorithms().values(), ids=algorithms().keys())
+def test_every_algorithm_explains_itself(found: base.Algorithm) -> None:
+    assert found.paper.split(". ")[1] in " ".join(found.formulas.split())
+    assert found.tasks
+    for task in found.tasks:
+        defaults = found.check(task, {})
+        assert defaults == {param.name: param.default for param in found.params_of(task)}
+        assert all(param.meaning and param.range for param in found.params_of(task))
+
+
+@pytest.mark.parametrize("found", algorithms().values(), ids=algorithms().keys())
+def test_every_number_has_a_range_and_is_refused_by_name_outside_it(found: base.Algorithm) -> None:
+    for task in found.tasks:
+        for param in found.params_of(task):
+            if isinstance(param, Number):
+                for value in (float("nan"), float("inf"), -1e-300, 10**400, "1", True, None, [1.0]):
+                    with pytest.raises(ConfigError, match=rf"params\.{param.name} must be"):
+                        found.check(task, {param.name: value})
+                assert found.check(task, {param.name: np.float64(0.25)})[param.name] == 0.25
+
+
+def test_a_parameter_of_another_task_is_not_known() -> None:
+    with pytest.raises(ConfigError, match=r"params\.eps: pa1 \(binary\) has no such parameter; its parameters: C"):
+        algorithm("pa1").check("binary", {"eps": 0.1})
+    with pytest.raises(ConfigError, match=r"params\.epsilon.*nearest: eps"):
+        algorithm("pa1").check("regression", {"epsilon": 0.1})
+
+
+def test_another_package_adds_a_learner_by_an_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from dataclasses import replace\n"
+        "from olstream.learners.base import algorithm\n"
+        "mine = replace(algorithm('pa1'), name='mine', title='Mine')\n"
+        "fake = replace(algorithm('pa1'), name='arow', title='Fake')\n"
+    )
+    info = tmp_path / "mine-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[olstream.learners]\nmine = mine:mine\narow = mine:fake\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    m = Learner("mine", bias=False)
+    m.learn({"x": 1.0}, 1)
+
+    assert m.weights() == {"x": 1.0}
+    assert algorithms()["mine"].title == "Mine"
+    assert algorithms()["arow"].title != "Fake"
