@@ -102,14 +102,13 @@ class Replay:
     unmatched: int = 0
     rows_by_learner: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
-    first: tuple[Counter[str], float] = field(
-        default_factory=lambda: (Counter(), 0.0)
-    )  # rows, seconds of the first batch
 
     def run(self) -> Iterator[Processed]:
         """Each batch when it has been learnt."""
         pipeline = Pipeline(self.config, self.models)
         decoder = self._decoder(pipeline.router.carry)
+        for model in self.models.values():
+            model.warm_up()  # so that `rows_per_s` tells of learning, not of compiling
         while lines := list(islice(self.source.lines, self.config.input.batch_max)):
             began = time.perf_counter()
             chunk = self._chunk(lines)
@@ -139,16 +138,8 @@ class Replay:
         }
         if self.config.learners[name].task == "regression":
             measured["mae"] = tally.mean_absolute_error()
-        measured["rows_per_s"] = self._rows_per_s(name)
+        measured["rows_per_s"] = round(self.rows_by_learner[name] / self.seconds, 1) if self.seconds else 0.0
         return measured
-
-    def _rows_per_s(self, name: str) -> float:
-        """Over all batches but the first, in which kernels are compiled; over that one where it is the only one."""
-        first_rows, first_seconds = self.first
-        rows, seconds = self.rows_by_learner[name] - first_rows[name], self.seconds - first_seconds
-        if not rows:
-            rows, seconds = first_rows[name], first_seconds
-        return round(rows / seconds, 1) if seconds else 0.0
 
     def _decoder(self, carry: Sequence[str]) -> Decoder | None:
         """What reads the trees of other forms than NDJSON; libsvm has places of its own for label and features."""
@@ -171,8 +162,6 @@ class Replay:
         for result in done.results:
             self.rows_by_learner[result.model.name] += result.rows.counts.seen
         self.seconds += seconds
-        if self.rows == len(done.chunk):
-            self.first = self.rows_by_learner.copy(), seconds
 
 
 class State:
