@@ -12,7 +12,7 @@ import click
 from olstream import checks, properties
 from olstream.checks import Finding, Seen, Topic
 from olstream.config import Config, load
-from olstream.errors import KafkaError
+from olstream.errors import ConfigError, KafkaError
 from olstream.inert import inert
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def _state_directory(path: Path) -> Finding:
 def _online(config: Config, create: bool) -> Iterator[Finding]:
     from olstream.io import kafka_admin  # here: the rest needs no Kafka client
 
+    yield from _clients(config)
     refused: list[str] = []
     admin = kafka_admin.admin(config, lambda error: refused.append(error.str()))
     try:
@@ -97,6 +98,22 @@ def _online(config: Config, create: bool) -> Iterator[Finding]:
     yield from checks.of_the_cluster(
         config, Seen(len(cluster.brokers), topics, kafka_admin.permitted_group(admin, config.group))
     )
+
+
+def _clients(config: Config) -> Iterator[Finding]:
+    """Whether librdkafka takes the properties: it says so when it makes a client."""
+    from confluent_kafka import KafkaException
+
+    from olstream.io import client, kafka_admin
+
+    try:
+        client.drop(client.producer(config, client.Errors()))
+        client.member(config, client.Errors(), lambda statistics: None).close()
+    except KafkaException as error:
+        refused = kafka_admin.refused_property(error, config)
+        yield Finding("FAIL", "clients", str(refused), refused.exit_code)
+    except ConfigError as refused:
+        yield Finding("FAIL", "clients", str(refused), refused.exit_code)
 
 
 def _make(config: Config, admin: AdminClient) -> None:

@@ -97,6 +97,15 @@ def test_a_property_that_librdkafka_refuses_is_told_without_secrets(written: Wri
     assert 'Invalid value "***" for configuration property "compression.' in str(caught.value)
 
 
+def test_check_tells_what_only_librdkafka_knows_to_be_wrong(
+    written: Written, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = written(more="producer: {delivery.timeout.ms: 60000}\n")
+
+    assert main(["check", str(config), "--create"]) == 2
+    assert "FAIL  clients: kafka, consumer or producer: librdkafka refuses a property" in capsys.readouterr().out
+
+
 def test_a_file_is_sent_with_ids_as_keys_and_every_byte_as_it_was(
     written: Written, name: str, topics: Topics, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
