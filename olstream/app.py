@@ -19,7 +19,7 @@ from typing import Any
 import confluent_kafka
 
 from olstream.config import Config
-from olstream.errors import KafkaError, StateError
+from olstream.errors import KafkaError
 from olstream.health import Health
 from olstream.io import http, kafka_admin
 from olstream.io.client import Errors
@@ -32,7 +32,6 @@ from olstream.io.timed import TimedSink, TimedSource
 from olstream.io.transactional import TransactionalSink
 from olstream.io.writer import CheckpointWriter
 from olstream.loop import Loop
-from olstream.messages import Example
 from olstream.metrics import Metrics
 from olstream.model import Model
 from olstream.pipeline import Pipeline
@@ -68,7 +67,9 @@ class App:
             server = http.serve(self.config, self.metrics, self.health)
             stack.callback(server.stop)
             log.info("group %s slot %d, metrics and status at %s", self.config.group, self.config.slot, server.url)
-            warm_up(self.config)
+            for name, learner in self.config.learners.items():
+                # Compiled now: the first batch must not hold a transaction open for the compiler.
+                Model(name, learner, self.config.monitor).warm_up()
             journal = self._reach(stop)
             while journal is not None and not stop.is_set():
                 try:
@@ -96,7 +97,6 @@ class App:
                 self.health.broker(True)
                 widest = max(self.topics[topic].partitions for topic in config.input.topics)
                 partitions = kafka_admin.ensure_journal(admin, config, widest)
-                self._refuse_two_uses()
                 return KafkaJournal(config, partitions, self.errors, self.watch.alive)
             why = f"no broker answers at {config.kafka['bootstrap.servers']}"
             if found is not None:
@@ -199,22 +199,3 @@ class App:
                 name: facts.id for name, facts in sorted(self.topics.items()) if name in self.config.input.topics
             },
         }
-
-    def _refuse_two_uses(self) -> None:
-        """What olstream writes must not come back as its own input."""
-        written = {self.config.output.predictions, self.config.output.dead_letters, self.config.journal_topic}
-        both = sorted(written & set(self.config.input.topics))
-        if both:
-            raise StateError(f"{both[0]} is an input and an output topic: its records would come round for ever")
-
-
-def warm_up(config: Config) -> None:
-    """Compile every kernel now: the first batch must not hold a transaction open for the compiler."""
-    for name, learner in config.learners.items():
-        if learner.task == "regression":
-            labels: list[Any] = [1.0, 2.0]
-        else:
-            labels = list(learner.classes[:2]) if learner.classes else ["1", "0"]
-        model = Model(name, learner, config.monitor)
-        model.predict_then_update([Example(features={"warm": 1.0, "up": 2.0}, label=label) for label in labels * 2])
-        model.predict_then_update([Example(features={"warm": 1.0})])

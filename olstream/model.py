@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -18,7 +19,7 @@ from olstream.confidence import decide_binary, decide_multiclass
 from olstream.config import LearnerConfig, MonitorConfig
 from olstream.errors import ConfigError, StateError
 from olstream.evaluate import SEEN, UPDATES, Tally
-from olstream.learners import base
+from olstream.learners import _cache, base
 from olstream.learners._jit import F64
 from olstream.learners._state import LinearState
 from olstream.messages import Example, Label, Reject
@@ -28,6 +29,8 @@ from olstream.vectorize import Batch, vectorize
 from olstream.vocabulary import BIAS, FIRST_NAMED, UNSEEN, Vocabulary
 
 __all__ = ["Counts", "Model", "Rows", "digest_of"]
+
+log = logging.getLogger(__name__)
 
 Meta: TypeAlias = dict[str, Any]
 Arrays: TypeAlias = dict[str, NDArray[Any]]
@@ -44,8 +47,6 @@ class Model:
         self.task: base.Task = config.task
         self.algorithm = base.algorithm(config.algorithm)
         self.params = self.algorithm.check(self.task, config.params)
-        if self.task == "multiclass" and config.multiclass != "direct":
-            raise ConfigError(f"multiclass: {config.multiclass} is not in this version; {config.algorithm} has direct")
         self._vector = self.algorithm.vector(self.task, self.params)
         self._pass = self.algorithm.passes[self.task]
         prior = None if self.algorithm.prior is None else float(self.params[self.algorithm.prior])
@@ -59,6 +60,7 @@ class Model:
         self.classes = Classes(self.task, config.classes, config.classes_max) if classify else None
         self._admission = Admission(self.classes, config.class_weights)
         self.tally = Tally(classify, monitor.window, monitor.fading, len(config.classes or ()))
+        self.vectorize = vectorize  # an attribute, so that its time can be taken
         self._make_room()
 
     def predict_then_update(
@@ -81,6 +83,8 @@ class Model:
 
     def warm_up(self) -> None:
         """Compile every kernel that rows will need, on rows of a model that is thrown away."""
+        if _cache.directory() is None:
+            log.warning("no directory to keep compiled kernels in: each start compiles them, which takes some seconds")
         other = Model(self.name, self.config.model_copy(update={"classes": None}), MonitorConfig())
         labels: tuple[Label, ...] = (0.0, 1.0) if self.classes is None else ("a", "b")
         other.predict_then_update([Example(features={"x": 1.0}, label=label) for label in labels])
@@ -99,7 +103,7 @@ class Model:
         stopped = np.zeros(n, np.bool_) if barred is None else barred[admitted.positions]
         measured = ~np.isnan(admitted.target) & (admitted.weight > 0.0) & ~stopped
         learnt = measured if learns else np.zeros(n, np.bool_)
-        batch = vectorize(vocabulary, admitted.features, learnt)
+        batch = self.vectorize(vocabulary, admitted.features, learnt)
         columns = self._columns(admitted, learnt)
         if self.scaler is not None:
             unstable = self.scaler.standardise(batch, learnt, vocabulary.n_columns)

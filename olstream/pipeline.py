@@ -38,9 +38,9 @@ class Result:
     """What one model made of its rows; `positions` says which records of the chunk they were."""
 
     model: Model
-    role: Role
     rows: Rows
     positions: Sequence[int]
+    published: bool
 
 
 @dataclass(slots=True)
@@ -82,6 +82,9 @@ class Pipeline:
         }
         self._decode = timed("decode", decoder.decode)
         self._encode = timed("encode", _encode_rows)
+        self._learn_rows = {name: timed("learn", model.predict_then_update) for name, model in models.items()}
+        for model in models.values():
+            model.vectorize = timed("vectorize", model.vectorize)
 
     def process(self, chunk: Chunk, examples: Sequence[Example | Reject | Tombstone] | None = None) -> Processed:
         """Everything that follows from these records. `examples` where a file's reader has decoded them already."""
@@ -129,12 +132,11 @@ class Pipeline:
                 self._rows("shadow", shadow, accepted, decoded, done)
 
     def _rows(self, role: Role, name: str, positions: list[int], decoded: Sequence[Any], done: Processed) -> Rows:
-        model = self.models[name]
         examples: list[Example] = [decoded[i] for i in positions]
-        published = role == "champion" or self.config.output.shadows is not None
-        rows = model.predict_then_update(examples, scores=published and self.config.output.scores)
-        done.results.append(Result(model, role, rows, positions))
-        if published and self.publishes:
+        published = self.publishes and (role == "champion" or self.config.output.shadows is not None)
+        rows: Rows = self._learn_rows[name](examples)
+        done.results.append(Result(self.models[name], rows, positions, published))
+        if published:
             values: list[bytes | None] = self._encode(self.encoders[name, role], done.chunk, positions, examples, rows)
             if role == "shadow":
                 done.shadows.append((positions, values))

@@ -96,7 +96,11 @@ class Store(Protocol):
 
     def has_damaged(self) -> bool: ...
 
-    def set_aside(self, label: str) -> None: ...
+    def set_aside(self, label: str) -> None:
+        """Keep all checkpoints under other names, out of the way."""
+
+    def keep_aside(self, label: str, checkpoint: Checkpoint) -> None:
+        """Write one that no start will load."""
 
 
 class Checkpoints(Protocol):

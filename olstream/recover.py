@@ -86,7 +86,7 @@ class Recovery:
         own = lineage_lines(lines, plan.position.lineage, plan.position.seq, self._committed(lines))
         position, replayed = self._learn_again(plan, plan.before + own)
         position = Position(position.lineage, position.seq, opened_at + 1, position.offsets)
-        models = self._under_todays_settings(plan)
+        models = self._under_todays_settings(plan, position)
         changed = plan.found != "checkpoint" or settings(plan.config) != settings(self.config)
         if changed:
             self.store.save(checkpoint_of(self.config, models, position, self.facts))
@@ -157,13 +157,12 @@ class Recovery:
             seq = line.seq or seq
         return Position(plan.position.lineage, seq, 0, offsets), replayed
 
-    def _under_todays_settings(self, plan: _Plan) -> dict[str, Model]:
+    def _under_todays_settings(self, plan: _Plan, position: Position) -> dict[str, Model]:
         """The same states under the settings of today; a new learner begins empty, a removed one is kept aside."""
         removed = {name: model for name, model in plan.models.items() if name not in self.config.learners}
-        for name, model in removed.items():
-            log.warning("learner %s is no longer configured: its last state is kept in the checkpoints so far", name)
         if removed:
-            self.store.set_aside("before-removal")
+            log.warning("no longer configured, last state kept aside: %s", ", ".join(removed))
+            self.store.keep_aside("removed", checkpoint_of(plan.config, removed, position, self.facts))
         models: dict[str, Model] = {}
         for name, learner in self.config.learners.items():
             if name in plan.models:
@@ -186,9 +185,9 @@ class Recovery:
             changed = differences(identity(then, name), identity(self.config, name))
             if changed:
                 raise StateError(
-                    f"learner {name} has learnt under other settings ({', '.join(changed)}): put them back, give the learner a new "
-                    "name to begin with an empty model, or move the state directory away and "
-                    "set checkpoint.on_missing: fresh"
+                    f"learner {name} has learnt under other settings ({', '.join(changed)}): put them back, "
+                    "give the learner a new name to begin with an empty model, or move the state directory away and "
+                    f"{START_AFRESH}"
                 )
 
     def _refuse_other_topics(self, then: Mapping[str, Any]) -> None:

@@ -185,6 +185,9 @@ class FakeStore:
     def set_aside(self, label: str) -> None:
         self.world.checkpoints.clear()
 
+    def keep_aside(self, label: str, checkpoint: Checkpoint) -> None:
+        self.world.tick()
+
 
 class FakeCheckpoints:
     """Written at once, in the loop."""
@@ -242,7 +245,7 @@ def ranges_learnt(world: World) -> list[Range]:
     """What the journal says, neighbours joined: one range a partition where nothing is missing or twice."""
     lines = [Line.from_bytes(data, i) for i, data in enumerate(world.journal)]
     ranges = sorted((r.topic, r.partition, r.start, r.end) for line in lines for r in line.ranges)
-    joined = []
+    joined: list[Range] = []
     for (topic, partition), group in groupby(ranges, key=lambda r: r[:2]):
         for _, _, start, end in group:
             if joined and joined[-1].topic == topic and joined[-1].partition == partition and joined[-1].end == start:

@@ -11,7 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, Final, Literal, overload
+from typing import Any, Final, Literal, TypeVar, overload
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer
 from confluent_kafka import KafkaError as ClientError
@@ -19,10 +19,13 @@ from confluent_kafka import KafkaError as ClientError
 from olstream import logs
 from olstream.config import Config
 from olstream.errors import KafkaError
+from olstream.io.kafka_admin import refused_property
 from olstream.messages import Chunk, Headers
 from olstream.properties import for_client, transaction_timeout_s
 
 log = logging.getLogger("olstream.kafka")
+
+T = TypeVar("T")
 
 CALL_S: Final = 5.0  # one blocking call; they are repeated while it makes sense
 REFUSED_S: Final = 10.0  # rejected credentials and certificates do not heal: give up after that
@@ -99,31 +102,29 @@ def reader(config: Config, errors: Errors) -> Consumer:
     """A consumer outside the group's membership: it reads what it is told, and can ask for the group's offsets."""
     given = properties_of("consumer", config, errors)
     outside = {key: value for key, value in given.items() if not key.startswith(("group.", "partition.assignment"))}
-    return Consumer(
-        {
-            **outside,
-            **_tied(config),
-            "enable.partition.eof": True,
-            "fetch.queue.backoff.ms": 10,
-            "queued.max.messages.kbytes": 16_384,  # there is one such reader a partition
-        }
-    )
+    properties = {
+        **outside,
+        **_tied(config),
+        "enable.partition.eof": True,
+        "fetch.queue.backoff.ms": 10,
+        "queued.max.messages.kbytes": 16_384,  # there is one such reader a partition
+    }
+    return _made(Consumer, properties, config)
 
 
 def member(config: Config, errors: Errors, on_statistics: Callable[[str], None]) -> Consumer:
     """The consumer that is this slot's member of the group."""
-    return Consumer(
-        {
-            "fetch.queue.backoff.ms": 10,  # default 1000: a fast loop drains the queue while the fetcher sleeps
-            "queued.min.messages": 200_000,  # the byte limit of 64 MiB bounds memory, not the count
-            "fetch.message.max.bytes": 4_000_000,
-            "statistics.interval.ms": 2000,
-            **membership(config),
-            **properties_of("consumer", config, errors),
-            **_tied(config),
-            "stats_cb": on_statistics,
-        }
-    )
+    properties = {
+        "fetch.queue.backoff.ms": 10,  # default 1000: a fast loop drains the queue while the fetcher sleeps
+        "queued.min.messages": 200_000,  # the byte limit of 64 MiB bounds memory, not the count
+        "fetch.message.max.bytes": 4_000_000,
+        "statistics.interval.ms": 2000,
+        **membership(config),
+        **properties_of("consumer", config, errors),
+        **_tied(config),
+        "stats_cb": on_statistics,
+    }
+    return _made(Consumer, properties, config)
 
 
 def _tied(config: Config) -> dict[str, Any]:
@@ -152,7 +153,14 @@ def producer(config: Config, errors: Errors) -> Producer:
             "transactional.id": f"{config.group}-{config.slot}",
             "transaction.timeout.ms": int(1000 * transaction_timeout_of(config)),
         }
-    return Producer(properties)
+    return _made(Producer, properties, config)
+
+
+def _made(client: Callable[[dict[str, Any]], T], properties: dict[str, Any], config: Config) -> T:
+    try:
+        return client(properties)
+    except KafkaException as error:
+        raise refused_property(error, config) from None
 
 
 def drop(client: Producer) -> None:

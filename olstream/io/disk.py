@@ -67,20 +67,27 @@ class Store:
 
     def save(self, checkpoint: Checkpoint) -> int:
         """Write it durably, then drop what is older than the `keep` newest. Bytes written. Raises OSError."""
+        size_bytes = self._write(f"{PREFIX}{checkpoint.position.seq:012d}-{uuid.uuid4().hex[:8]}", checkpoint)
+        self._prune()
+        return size_bytes
+
+    def keep_aside(self, label: str, checkpoint: Checkpoint) -> None:
+        """Write a checkpoint that no start will load, for people. Raises OSError."""
+        self._write(f"{label}-{checkpoint.position.seq:012d}-{uuid.uuid4().hex[:8]}", checkpoint)
+
+    def _write(self, name: str, checkpoint: Checkpoint) -> int:
         files = to_files(checkpoint, __version__, datetime.now(UTC).isoformat(timespec="milliseconds"))
-        token = uuid.uuid4().hex[:8]
-        scratch = self.directory / f".writing-{token}"
+        scratch = self.directory / f".writing-{name}"
         try:
             scratch.mkdir(mode=0o700)
-            for name, data in files.items():
-                _write_durably(scratch / name, data)
+            for file, data in files.items():
+                _write_durably(scratch / file, data)
             _sync_directory(scratch)
-            os.rename(scratch, self.directory / f"{PREFIX}{checkpoint.position.seq:012d}-{token}")
+            os.rename(scratch, self.directory / name)
         except OSError:
             shutil.rmtree(scratch, ignore_errors=True)
             raise
         _sync_directory(self.directory)
-        self._prune()
         return sum(map(len, files.values()))
 
     def load(self) -> Checkpoint | None:
@@ -113,7 +120,11 @@ def newest_first(directory: Path) -> Iterator[Path]:
     """The checkpoint folders of a slot, largest seq first; of equal ones the later written."""
 
     def age(folder: Path) -> tuple[str, int]:
-        return folder.name.removeprefix(PREFIX).split("-")[0], folder.stat().st_mtime_ns
+        try:
+            written_ns = folder.stat().st_mtime_ns
+        except FileNotFoundError:  # pruned by its owner while we look
+            written_ns = 0
+        return folder.name.removeprefix(PREFIX).split("-")[0], written_ns
 
     yield from sorted(directory.glob(f"{PREFIX}*"), key=age, reverse=True)
 

@@ -13,7 +13,6 @@ import pytest
 
 from olstream.checkpoint import FORMAT, Checkpoint, Position
 from olstream.errors import ConfigError, FencedError, StateError
-from olstream.io import disk
 from olstream.io.disk import Store, newest_whole, slot_directories
 
 
@@ -150,7 +149,7 @@ def test_a_write_that_fails_leaves_nothing_behind_and_the_older_one_whole(
     def full(_handle: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(disk.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
         store.save(checkpoint(2))
     monkeypatch.undo()
