@@ -12,7 +12,7 @@ from tests.kafka.events import events
 from tests.kafka.service import Service, ServiceFactory, olstream
 from tests.kafka.topics import Record, headers
 
-HEADERS: list[tuple[str, str | bytes | None]] = [("traceparent", b"00-1-2-03"), ("binary", b"\x00\xff"), ("none", None)]
+HEADERS: list[tuple[str, bytes | None]] = [("traceparent", b"00-1-2-03"), ("binary", b"\x00\xff"), ("none", None)]
 
 
 def random_strings(n: int, seed: int) -> list[bytes]:

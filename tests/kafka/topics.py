@@ -25,14 +25,14 @@ ANSWER_S = 30.0
 class Record:
     value: bytes | None
     key: bytes | None = None
-    headers: list[tuple[str, str | bytes | None]] = field(default_factory=list)
+    headers: list[tuple[str, bytes | None]] = field(default_factory=list)
     partition: int = 0
 
 
-def headers(message: Message) -> list[tuple[str, str | bytes | None]]:
+def headers(message: Message) -> list[tuple[str, bytes | None]]:
     found = message.headers() or []
     assert isinstance(found, list)
-    return found
+    return [(name, value.encode() if isinstance(value, str) else value) for name, value in found]
 
 
 def until(condition: Callable[[], bool], what: str, deadline_s: float = 60.0) -> None:
@@ -79,7 +79,7 @@ class Topics:
             r = Record(record) if isinstance(record, bytes) else record
             while True:
                 try:
-                    self._producer.produce(topic, r.value, r.key, r.partition, delivered, headers=r.headers)
+                    self._producer.produce(topic, r.value, r.key, r.partition, delivered, headers=list(r.headers))
                     break
                 except BufferError:
                     self._producer.poll(0.1)
