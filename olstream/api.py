@@ -81,6 +81,8 @@ class Learner:
     ) -> None:
         """`settings`: classes, class_weights, threshold, bias, scale, multiclass, features, classes_max, learn."""
         base.algorithm(algorithm).check(task, params or {})
+        if task == "multiclass" and settings.get("multiclass", "direct") != "direct":
+            raise ConfigError(f"multiclass: {settings['multiclass']} is not in this version; {algorithm} has direct")
         config = _config(algorithm=algorithm, task=task, params=dict(params or {}), **settings)
         self._model = Model(NAME, config, MonitorConfig())
         if weights is not None:

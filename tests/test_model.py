@@ -367,11 +367,6 @@ def test_weights_to_start_from_are_finite_numbers_by_name() -> None:
         model().start_from({"x": float("nan")})
 
 
-def test_only_the_direct_form_is_there_for_several_classes() -> None:
-    with pytest.raises(ConfigError, match="one_vs_rest"):
-        model(task="multiclass", multiclass="one_vs_rest")
-
-
 @pytest.mark.parametrize("task", ["binary", "multiclass", "regression"])
 def test_warming_up_changes_nothing(task: str) -> None:
     m = model(task=task, scale="standard")

@@ -1,19 +1,24 @@
 """The one decorator of every kernel: compiled by numba, the same results without it.
 
-No fastmath, because a replay must give the same bits; no numba cache, because it misses
-edits in other files; division by zero gives inf as in C, and a kernel checks what it writes.
+No fastmath, because a replay must give the same bits; no numba cache beside the source, because
+it misses edits in other files (`_cache` is our own); division by zero gives inf as in C, and a
+kernel checks what it writes.
 With NUMBA_DISABLE_JIT=1 a kernel is plain Python over numpy scalars: slow, and debuggable.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeAlias, TypeVar
+from types import FunctionType
+from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
 
 import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from olstream.learners import _cache
 
 F64: TypeAlias = NDArray[np.float64]
 I64: TypeAlias = NDArray[np.int64]
@@ -27,8 +32,24 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """A function over arrays and numbers only; float64 throughout, no index past the end."""
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return _silent(function)
-    compiled: Callable[P, R] = numba.njit(nogil=True, error_model="numpy")(function)
-    return compiled
+    compiled = numba.njit(nogil=True, error_model="numpy")(function)
+    _cache.keep(compiled, function)
+    return cast(Callable[P, R], compiled)
+
+
+def bound(template: Callable[P, R], **parts: Any) -> Callable[P, R]:
+    """A kernel from a template: a plain function in which the given names of its module stand for `parts`.
+
+    Not parts as arguments: a kernel that takes kernels cannot be kept in the cache.
+    """
+    modules = [getattr(part, "__module__", template.__module__) for part in parts.values()]
+    foreign = [module for module in modules if not module.startswith("olstream.")]
+    named = [f"{getattr(part, '__module__', '')}.{getattr(part, '__qualname__', part)}" for part in parts.values()]
+    own = FunctionType(template.__code__, {**template.__globals__, **parts}, template.__name__)
+    # the cache tells kernels apart by these two
+    own.__qualname__ = f"{template.__name__}_{hashlib.sha256(' '.join(named).encode()).hexdigest()[:12]}"
+    own.__module__ = foreign[0] if foreign else template.__module__
+    return kernel(cast(Callable[P, R], own))
 
 
 def _silent(function: Callable[P, R]) -> Callable[P, R]:

@@ -26,7 +26,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from olstream.learners._jit import F64, I64, kernel
+from olstream.learners._jit import F64, I64, bound, kernel
 from olstream.learners.base import (
     BARRED,
     KNOWN,
@@ -60,20 +60,21 @@ Step: TypeAlias = Callable[[float, float, float, float, F64], tuple[float, float
 
 def single(loss: Loss, step: Step, regression: bool = False) -> RowPass:
     """The pass for one weight vector: toward the class, or in regression toward the target."""
+    rows = bound(_single, loss_of=loss, step_of=step, is_regression=regression)
 
     def run(state: State, entries: Entries, columns: Columns, params: F64) -> None:
-        w, s = state.weights[0], state.variances[0]
-        _single(loss, step, regression, params, w, s, *entries, columns.numbers, columns.codes)
+        rows(params, state.weights[0], state.variances[0], *entries, columns.numbers, columns.codes)
 
     return run
 
 
 def pair(loss: Loss, step: Step) -> RowPass:
     """The pass for one weight vector per class: the true class up, the best wrong one down."""
+    compete = bound(_compete, loss_of=loss, step_of=step)
+    rows = bound(_pair, compete=compete)
 
     def run(state: State, entries: Entries, columns: Columns, params: F64) -> None:
-        w, s = state.weights, state.variances
-        _pair(loss, step, params, w, s, *entries, columns.numbers, columns.codes, columns.scores)
+        rows(params, state.weights, state.variances, *entries, columns.numbers, columns.codes, columns.scores)
 
     return run
 
@@ -87,6 +88,10 @@ def hinge(m: float, v: float, p: F64) -> float:
 def tube(e: float, v: float, p: F64) -> float:
     """The loss of regression: nothing within eps of the target. eps is the last parameter."""
     return float(max(0.0, e - p[p.size - 1]))
+
+
+def _no_step(l: float, m: float, q: float, h: float, p: F64) -> tuple[float, float, float]:  # noqa: E741
+    raise NotImplementedError
 
 
 @kernel
@@ -199,11 +204,13 @@ def _learns(out: F64, code: I64, row: int, l: float, q: float) -> bool:  # noqa:
     return True
 
 
-@kernel
-def _single(
-    loss_of: Loss, step_of: Step, regression: bool, p: F64, w: F64, s: F64,
-    indptr: I64, indices: I64, values: F64, out: F64, code: I64,
-) -> None:  # fmt: skip
+# What stands for a learner's own parts in the templates below
+loss_of: Loss = hinge
+step_of: Step = _no_step
+is_regression = False
+
+
+def _single(p: F64, w: F64, s: F64, indptr: I64, indices: I64, values: F64, out: F64, code: I64) -> None:
     for row in range(out.shape[1]):
         idx = indices[indptr[row] : indptr[row + 1]]
         val = values[indptr[row] : indptr[row + 1]]
@@ -214,57 +221,28 @@ def _single(
         if math.isnan(y):
             _before(out, code, row, f, math.nan, math.nan, v)
             continue
-        m = abs(clamp(y - f)) if regression else y * f
+        m = abs(clamp(y - f)) if is_regression else y * f
         l = loss_of(m, q, p)  # noqa: E741
-        _before(out, code, row, f, math.nan if regression else m, l, v)
+        _before(out, code, row, f, math.nan if is_regression else m, l, v)
         if not _learns(out, code, row, l, q):
             continue
 
         alpha, beta, rest = step_of(l, m, q, out[WEIGHT, row], p)
-        toward = 1.0 if (f < y if regression else y > 0.0) else -1.0
+        toward = 1.0 if (f < y if is_regression else y > 0.0) else -1.0
         if not can_move(w, s, idx, val, toward * alpha):
             code[SKIP, row] = OVERFLOW
         elif alpha > 0.0:
             move(w, s, idx, val, toward * alpha)
             narrow(s, idx, val, q, beta, rest)
             f = dot(w, idx, val)
-            m = abs(clamp(y - f)) if regression else y * f
+            m = abs(clamp(y - f)) if is_regression else y * f
             l = loss_of(m, spread(s, idx, val), p)  # noqa: E741
-            _after(out, code, row, alpha, f, math.nan if regression else m, l)
+            _after(out, code, row, alpha, f, math.nan if is_regression else m, l)
 
 
-@kernel
-def _pair(
-    loss_of: Loss, step_of: Step, p: F64, w: F64, s: F64,
-    indptr: I64, indices: I64, values: F64, out: F64, code: I64, scores: F64,
-) -> None:  # fmt: skip
-    now = np.zeros(w.shape[0] + 1)  # scores; still 0 for a class that the row brings
-    for row in range(out.shape[1]):
-        idx = indices[indptr[row] : indptr[row + 1]]
-        val = values[indptr[row] : indptr[row + 1]]
-        known = code[KNOWN, row]
-        for k in range(known):
-            now[k] = dot(w[k], idx, val)
-        if scores.size > 0:
-            scores[row, :known] = now[:known]
-        best = _best(now, known, -1)
-        code[WINNER, row] = best
-        f = now[best] if best >= 0 else 0.0
-        if math.isnan(out[TARGET, row]):
-            _before(out, code, row, f, math.nan, math.nan, math.nan)
-            continue
-        y = int(out[TARGET, row])
-        rival = _best(now, known, y)
-        _before(out, code, row, f, math.nan, 0.0, math.nan)
-        if rival >= 0:
-            _compete(loss_of, step_of, p, w, s, idx, val, now, y, rival, out, code, row)
-
-
-@kernel
 def _compete(
-    loss_of: Loss, step_of: Step, p: F64, w: F64, s: F64, idx: I64, val: F64,
-    now: F64, y: int, rival: int, out: F64, code: I64, row: int,
-) -> None:  # fmt: skip
+    p: F64, w: F64, s: F64, idx: I64, val: F64, now: F64, y: int, rival: int, out: F64, code: I64, row: int
+) -> None:
     """The lesson of one row: class y against its best rival, with the scores `now`."""
     q = spread(s[min(y, s.shape[0] - 1)], idx, val) + spread(s[rival], idx, val)
     m = clamp(now[y] - now[rival])
@@ -285,6 +263,32 @@ def _compete(
         m = clamp(now[y] - now[_best(now, count, y)])
         l = loss_of(m, spread(s[y], idx, val) + spread(s[rival], idx, val), p)  # noqa: E741
         _after(out, code, row, alpha, now[_best(now, count, -1)], m, l)
+
+
+compete = _compete
+
+
+def _pair(p: F64, w: F64, s: F64, indptr: I64, indices: I64, values: F64, out: F64, code: I64, scores: F64) -> None:
+    now = np.zeros(w.shape[0] + 1)  # scores; still 0 for a class that the row brings
+    for row in range(out.shape[1]):
+        idx = indices[indptr[row] : indptr[row + 1]]
+        val = values[indptr[row] : indptr[row + 1]]
+        known = code[KNOWN, row]
+        for k in range(known):
+            now[k] = dot(w[k], idx, val)
+        if scores.size > 0:
+            scores[row, :known] = now[:known]
+        best = _best(now, known, -1)
+        code[WINNER, row] = best
+        f = now[best] if best >= 0 else 0.0
+        if math.isnan(out[TARGET, row]):
+            _before(out, code, row, f, math.nan, math.nan, math.nan)
+            continue
+        y = int(out[TARGET, row])
+        rival = _best(now, known, y)
+        _before(out, code, row, f, math.nan, 0.0, math.nan)
+        if rival >= 0:
+            compete(p, w, s, idx, val, now, y, rival, out, code, row)
 
 
 @kernel

@@ -91,3 +91,34 @@ def test_another_package_adds_a_learner_by_an_entry_point(tmp_path: Path, monkey
     assert m.weights() == {"x": 1.0}
     assert algorithms()["mine"].title == "Mine"
     assert algorithms()["arow"].title != "Fake"
+
+
+START = "from olstream import Learner; m = Learner('pa1'); m.learn({'x': 1.0}, 1); print(m.weights())"
+
+
+def _start(cache: Path | str) -> tuple[str, list[Path]]:
+    environ = os.environ | {"XDG_CACHE_HOME": str(cache), "NUMBA_DISABLE_JIT": "0"}
+    done = subprocess.run([sys.executable, "-c", START], env=environ, capture_output=True, text=True, check=True)
+    return done.stdout, sorted(Path(cache).rglob("*.nbc"))
+
+
+def test_a_second_start_finds_its_kernels_and_a_damaged_one_is_compiled_again(tmp_path: Path) -> None:
+    first, kept = _start(tmp_path)
+    second, still = _start(tmp_path)
+    for path in kept:
+        path.write_bytes(path.read_bytes()[:100])
+
+    third, _ = _start(tmp_path)
+
+    assert first == second == third
+    assert kept and kept == still
+    assert kept[0].parent.stat().st_mode & 0o077 == 0
+
+
+def test_no_cache_directory_is_no_trouble(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+
+    found, kept = _start(tmp_path / "file")
+
+    assert "x" in found
+    assert kept == []

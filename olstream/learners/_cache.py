@@ -1,0 +1,89 @@
+"""Compiled kernels kept in the user's cache directory, so that a start does not wait for the compiler.
+
+numba's own cache looks at one file only; kernels here are built from several, and from constants
+of others. So a directory belongs to one state of all our files, and an edit anywhere starts another.
+Optional: where the directory cannot be had, or what is in it is damaged, kernels are compiled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import llvmlite
+import numba
+import numpy as np
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
+
+KEPT: Final = 4  # directories: one for each state of the sources that was in use lately
+
+
+def keep(dispatcher: Any, function: Callable[..., Any]) -> None:
+    """Have a kernel of this package loaded from, and saved to, the cache; nothing where there is none."""
+    # a kernel of another package is built from files that the key does not cover
+    if function.__module__.startswith("olstream.") and directory() is not None:
+        with suppress(RuntimeError, OSError):
+            dispatcher._cache = _KernelCache(function)  # type: ignore[no-untyped-call]
+
+
+@cache
+def directory() -> Path | None:
+    """Where kernels of this state of the sources are; None where nothing can be kept."""
+    try:
+        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "olstream"
+        found = root / f"kernels-{_key()}"
+        found.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # what lies there is executed: it has to be ours
+        if found.stat().st_uid != os.getuid() or not os.access(found, os.W_OK):
+            return None
+        os.utime(found)
+        _prune(root)
+    except (OSError, RuntimeError):
+        return None
+    return found
+
+
+def _key() -> str:
+    """Of everything that a compiled kernel depends on; numba itself looks at the processor."""
+    digest = hashlib.sha256(f"{sys.version} {numba.__version__} {llvmlite.__version__} {np.__version__}".encode())
+    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _prune(root: Path) -> None:
+    newest_first = sorted(root.glob("kernels-*"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in newest_first[KEPT:]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+class _Locator(UserProvidedCacheLocator):
+    def __init__(self, py_func: Any, py_file: str) -> None:
+        self._py_file = py_file
+        self._lineno = py_func.__code__.co_firstlineno
+        self._cache_path = str(directory())
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> _Locator | None:
+        return cls(py_func, py_file) if os.path.exists(py_file) else None
+
+
+class _CacheImpl(CompileResultCacheImpl):
+    _locator_classes = [_Locator]  # noqa: RUF012  numba's own form
+
+
+class _KernelCache(FunctionCache):
+    _impl_class = _CacheImpl
+
+    @contextmanager
+    def _guard_against_spurious_io_errors(self) -> Iterator[None]:
+        # a full disk or a damaged file costs a compilation, never the service
+        with suppress(Exception):
+            yield
