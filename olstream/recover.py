@@ -119,13 +119,14 @@ class Recovery:
                 raise StateError(
                     f"slot {self.config.slot} of group {self.config.group} has learnt before, and there is no usable "
                     f"checkpoint in {self.config.checkpoint.path}: bring its state directory back, set "
-                    "checkpoint.on_missing: replay to learn all of its journal again, or fresh to begin with an empty model"
+                    "checkpoint.on_missing: replay to learn all of its journal again, or fresh to begin empty"
                 )
 
     def _afresh(self, found: str) -> _Plan:
         lineage = uuid.uuid4().hex
         opening = Line(self.config.slot, self.run_id, lineage, first_of_lineage=True)
-        return _Plan(Position(lineage), self.config, self._empty_models(), found, opening)
+        position = Position(lineage, journal_offset=self.journal.end())
+        return _Plan(position, self.config, self._empty_models(), found, opening)
 
     def _along_the_journal(self, lines: Sequence[Line], lineage: str) -> _Plan:
         """All of the journal from its beginning, through the lineages that led to the last one."""
@@ -136,8 +137,9 @@ class Recovery:
             counting = lineage_lines(lines, name, seq, self._committed(lines))
             before += [line for line in counting if until is None or (line.seq or 0) <= until]
             seq = until or 0
+        begins = next(line.offset for line in lines if line.lineage == lineage)
         opening = Line(self.config.slot, self.run_id, lineage)
-        return _Plan(Position(lineage, seq), self.config, self._empty_models(), "journal", opening, before)
+        return _Plan(Position(lineage, seq, begins), self.config, self._empty_models(), "journal", opening, before)
 
     def _learn_again(self, plan: _Plan, lines: Sequence[Line]) -> tuple[Position, int]:
         pipeline = Pipeline(plan.config, plan.models, publishes=False)

@@ -171,7 +171,8 @@ class FakeStore:
         self.world = world
 
     def load(self) -> Checkpoint | None:
-        return max(self.world.checkpoints, key=lambda c: c.position.seq, default=None)
+        latest_first = reversed(self.world.checkpoints)
+        return max(latest_first, key=lambda checkpoint: checkpoint.position.seq, default=None)
 
     def save(self, checkpoint: Checkpoint) -> int:
         self.world.tick()

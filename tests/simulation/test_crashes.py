@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 import random
-from threading import Event
 
 import orjson
 import pytest
 
 from olstream.config import Config
 from olstream.journal import Range
-from olstream.loop import Loop
-from olstream.pipeline import Pipeline
-from olstream.ports import Lost
-from olstream.recover import Recovery
-from tests.fakes import (
-    Crash,
-    FakeCheckpoints,
-    FakeClock,
-    FakeInputs,
-    FakeJournal,
-    FakePlainSink,
-    FakeSink,
-    FakeSource,
-    FakeStore,
-    SilentWatch,
-    World,
-    digests,
-    ranges_learnt,
-)
+from tests.fakes import Crash, World, ranges_learnt
+from tests.simulation.lives import live, live_through
 
 RECORDS = 60
 
@@ -62,46 +44,6 @@ def records(seed: int, n: int) -> list[bytes | None]:
 
 def world_of(partitions: int) -> World:
     return World({("events", p): records(p, RECORDS // partitions) for p in range(partitions)})
-
-
-def is_done(world: World) -> bool:
-    return all(world.committed.get(at, 0) == len(values) for at, values in world.inputs.items())
-
-
-def live(world: World, config: Config, seed: int) -> dict[str, str]:
-    """One life of the process: recover, then work until the input is finished. The digests at its end."""
-    sink = (FakeSink if config.guarantee == "exactly_once" else FakePlainSink)(world, 0)
-    journal, store = FakeJournal(world), FakeStore(world)
-    run = f"run-{world.calls}"
-    recovered = Recovery(config, run, store, sink, journal, FakeInputs(world), {}, lambda _chunk, _done: None).recover()
-    stop = Event()
-    loop = Loop(
-        config,
-        Pipeline(config, recovered.models),
-        recovered.position,
-        run,
-        FakeSource(world, seed),
-        sink,
-        journal,
-        FakeCheckpoints(config, store),
-        FakeClock(),
-        SilentWatch(),  # type: ignore[arg-type]
-    )
-    while not is_done(world):
-        loop.step()
-    stop.set()
-    loop.run(stop)
-    return digests(recovered.models)
-
-
-def live_through(world: World, config: Config) -> dict[str, str]:
-    """Life after life until one of them ends well."""
-    for seed in range(1000):
-        try:
-            return live(world, config, seed)
-        except (Crash, Lost):
-            world.crash_at = world.lose_at = -1
-    raise AssertionError("it never ended")
 
 
 @pytest.mark.parametrize("partitions", [1, 2])

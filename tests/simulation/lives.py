@@ -1,0 +1,82 @@
+"""Lives of a worker on a broker in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from threading import Event
+from typing import Any
+
+from olstream.config import Config
+from olstream.loop import Loop
+from olstream.pipeline import Pipeline
+from olstream.ports import Lost
+from olstream.recover import Recovered, Recovery
+from tests.fakes import (
+    Crash,
+    FakeCheckpoints,
+    FakeClock,
+    FakeInputs,
+    FakeJournal,
+    FakePlainSink,
+    FakeSink,
+    FakeSource,
+    FakeStore,
+    SilentWatch,
+    World,
+    digests,
+)
+
+
+def is_done(world: World) -> bool:
+    return all(world.committed.get(at, 0) == len(values) for at, values in world.inputs.items())
+
+
+def sink_of(world: World, config: Config) -> FakeSink:
+    return (FakeSink if config.guarantee == "exactly_once" else FakePlainSink)(world, 0)
+
+
+def recover(world: World, config: Config, facts: Mapping[str, Any] | None = None) -> Recovered:
+    return recovery(world, config, sink_of(world, config), facts).recover()
+
+
+def recovery(world: World, config: Config, sink: FakeSink, facts: Mapping[str, Any] | None = None) -> Recovery:
+    run = f"run-{world.calls}"
+    inputs = FakeInputs(world)
+    return Recovery(
+        config, run, FakeStore(world), sink, FakeJournal(world), inputs, facts or {}, lambda _chunk, _done: None
+    )
+
+
+def live(world: World, config: Config, seed: int = 0) -> dict[str, str]:
+    """One life of the process: recover, then work until the input is finished. The digests at its end."""
+    sink = sink_of(world, config)
+    start = recovery(world, config, sink)
+    recovered = start.recover()
+    loop = Loop(
+        config,
+        Pipeline(config, recovered.models),
+        recovered.position,
+        start.run_id,
+        FakeSource(world, seed),
+        sink,
+        FakeJournal(world),
+        FakeCheckpoints(config, FakeStore(world)),
+        FakeClock(),
+        SilentWatch(),  # type: ignore[arg-type]
+    )
+    while not is_done(world):
+        loop.step()
+    stop = Event()
+    stop.set()
+    loop.run(stop)
+    return digests(recovered.models)
+
+
+def live_through(world: World, config: Config) -> dict[str, str]:
+    """Life after life until one of them ends well."""
+    for seed in range(1000):
+        try:
+            return live(world, config, seed)
+        except (Crash, Lost):
+            world.crash_at = world.lose_at = -1
+    raise AssertionError("it never ended")
