@@ -6,14 +6,12 @@ is not finite would be written as null (msgspec), never as NaN.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
 from olstream.messages import Chunk, Example, Headers, Label, Outgoing, Reject
-from olstream.parse import INTEGER_MAX, INTEGER_MIN
 from olstream.rows import Rows
 
 VALUE_MAX_BYTES: Final = 900_000  # of a dead letter: below the 1 MB that brokers take by default
@@ -149,7 +147,7 @@ def _predictions(rows: Rows, scores: list[float]) -> list[Any]:
     """The predicted class in its JSON form, None for the place -1; in a regression the score."""
     if rows.task == "regression":
         return scores
-    forms = [*map(_json_form, rows.classes), None]
+    forms = [*rows.classes, None]
     return [forms[k] for k in rows.predicted.tolist()]
 
 
@@ -161,10 +159,3 @@ def _labels(examples: Sequence[Example], rows: Rows) -> list[Label | None]:
         None if example.label is None or row in rows.rejects else float(example.label)
         for row, example in enumerate(examples)
     ]
-
-
-def _json_form(label: Label | None) -> Any:
-    """What msgspec writes as that label: integers of more than 64 bits, which may be declared, are too long for it."""
-    if isinstance(label, int) and not INTEGER_MIN <= label <= INTEGER_MAX:
-        return msgspec.Raw(json.dumps(label).encode())
-    return label

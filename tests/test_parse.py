@@ -155,6 +155,15 @@ def test_depth_is_that_of_brackets_outside_strings(text: str) -> None:
         assert is_deeper_than(text.encode(), limit) == (deepest > limit)
 
 
+def test_a_refused_message_leaves_nothing_behind() -> None:
+    parser = Parser(SIZE_MAX)
+
+    refused = [parser.parse(data) for data in (b"1e999", b'{"a":1,"a":1}')]
+
+    assert all(isinstance(reject, Reject) for reject in refused)
+    assert parser.parse(b"[1]") == [1]
+
+
 def test_a_message_above_the_limit_is_refused_without_being_looked_at() -> None:
     data = b'{"features":{' + b'"f":1,' * 1_500_000 + b"}}"
     tracemalloc.start()

@@ -10,8 +10,8 @@ import pytest
 
 from olstream.config import FieldsConfig
 from olstream.decode import Decoder, plain
-from olstream.messages import Example
-from olstream.shapes import REPEATS, SHAPES_MAX, FeaturesStruct
+from olstream.messages import Example, Reason, Reject
+from olstream.shapes import REPEATS, REPEATS_WHEN_FULL, SHAPES_MAX, FeaturesStruct
 
 FORMS: dict[str, dict[str, Any]] = {
     "numbers": {"features": {"a": 1.5, "b": 2}, "label": 1},
@@ -73,6 +73,14 @@ def test_what_a_struct_could_not_tell_stays_with_the_exact_reader(message: dict[
     assert fast == exact
 
 
+def test_an_empty_array_is_refused_after_many_that_are_not() -> None:
+    decoder, *_ = read_twice(FORMS["an array"], FieldsConfig())
+
+    [refused] = decoder.decode([b'{"features":[],"label":1}'])
+
+    assert isinstance(refused, Reject) and refused.reason == Reason.BAD_FEATURES
+
+
 def test_a_form_is_remembered_only_after_many_messages_of_it() -> None:
     decoder = Decoder(FieldsConfig(), (), 1000)
     assert decoder.shapes is not None
@@ -107,9 +115,12 @@ def test_types_are_few_however_many_forms_a_stream_goes_through() -> None:
     decoder = Decoder(FieldsConfig(), (), 1000)
     before = len(FeaturesStruct.__subclasses__())
 
-    for i in range(5 * SHAPES_MAX):
+    for i in range(2 * SHAPES_MAX):
         decoder.decode([b'{"features":{"x%d":1}}' % i] * REPEATS)
+    for i in range(2):
+        decoder.decode([b'{"features":{"late%d":1}}' % i] * REPEATS_WHEN_FULL)
 
     gc.collect()
     assert decoder.shapes is not None and len(decoder.shapes.live) == SHAPES_MAX
+    assert [shape.features.names for shape in decoder.shapes.live[:2]] == [("late1",), ("late0",)]
     assert len(FeaturesStruct.__subclasses__()) - before <= SHAPES_MAX

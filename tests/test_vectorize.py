@@ -137,7 +137,8 @@ def test_structs_of_the_fast_reader_give_the_rows_that_plain_features_give(
 ) -> None:
     rng = random.Random(seed)
     decoder = Decoder(FieldsConfig(features="." if whole else "features"), (), 10_000)
-    examples: list[Any] = decoder.decode([made(rng, whole) for _ in range(300)])
+    stretches = [rng.choice([True, False, None]) for _ in range(10)]
+    examples: list[Any] = decoder.decode([made(rng, whole, colored) for colored in stretches for _ in range(30)])
     learnt = [rng.random() < 0.8 for _ in examples]
     fast, exact = vocabulary(12, 2, category, bias), vocabulary(12, 2, category, bias)
 
@@ -152,14 +153,14 @@ def test_structs_of_the_fast_reader_give_the_rows_that_plain_features_give(
     assert fast.exported() == exact.exported()
 
 
-def made(rng: random.Random, whole: bool) -> bytes:
-    """A message of one of a few forms."""
+def made(rng: random.Random, whole: bool, colored: bool | None) -> bytes:
+    """A message with or without a color, None = either way: stretches of one form, and mixed ones."""
     features: dict[str, Any] = {"n": rng.randrange(3), "x": rng.gauss(0, 1), "a": rng.random() < 0.5}
-    if rng.random() < 0.6:
-        features["color"] = rng.choice(["red", "green", "blue"])
+    if colored or (colored is None and rng.random() < 0.5):
+        features["color"] = rng.choice(["red", "green", "blue"]) if rng.random() < 0.99 else f"shade {rng.random()}"
     if rng.random() < 0.02:
         features[f"new{rng.randrange(100)}"] = 1.5
-    label = {"label": rng.randrange(2)} if rng.random() < 0.8 else {}
+    label = {"label": rng.randrange(2)} if rng.random() < 0.9 else {}
     return json.dumps({**label, **features} if whole else {**label, "features": features}).encode()
 
 

@@ -97,6 +97,14 @@ def test_past_the_most_names_a_name_shares_a_bucket() -> None:
     assert (vocabulary.n_names, vocabulary.overflowed) == (2, 2)
 
 
+def test_no_two_names_have_a_bucket_by_the_same_text() -> None:
+    vocabulary = Vocabulary(0, 2**40)
+
+    buckets = [vocabulary.find(*name) for name in (("abc", None), ("ab", "c"), ("a", "bc"), ("abc", ""), ("", "abc"))]
+
+    assert len(set(buckets)) == 5
+
+
 def test_without_buckets_what_comes_late_is_never_learnt() -> None:
     vocabulary = learnt([("a", None)], names_max=1, buckets=0)
 
