@@ -280,20 +280,21 @@ def _bar(source: Input) -> Iterator[Callable[[int], None]]:
 
 def _show(console: Console, replay: Replay) -> None:
     summary = replay.summary()
-    console.print(_sentence(replay, summary))
+    console.print(_sentence(replay, summary), highlight=False)
     for reason, n in summary["rejected"].items():
-        console.print(f"  {n:,} {reason}")
-    is_regression = [config.task == "regression" for config in replay.config.learners.values()]
-    table = Table(box=None, header_style="bold")
-    for column in ("learner", "algorithm"):
-        table.add_column(column)
-    measures = [] if all(is_regression) else ["error", "always the majority", "always the last label"]
-    measures += ["mean absolute error"] if any(is_regression) else []
-    for column in ("seen", "labelled", *measures, "mean loss", "updates", "rows/s"):
+        console.print(f"  {n:,} {reason}", highlight=False)
+    tasks = {learner.task for learner in replay.config.learners.values()}
+    measures = ["error", "majority", "last label"] if tasks != {"regression"} else []
+    measures += ["mean abs. error"] if "regression" in tasks else []
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("learner")
+    for column in ("seen", "labelled", *measures, "loss", "updates", "rows/s"):
         table.add_column(column, justify="right")
     for name, model in replay.models.items():
-        table.add_row(*_cells(replay, name, model, summary["learners"][name], measures))
+        table.add_row(*_cells(name, model, summary["learners"][name], measures))
     console.print(table)
+    if "majority" in measures:
+        console.print("majority, last label: the error of always guessing that; loss: the mean one", style="dim")
 
 
 def _sentence(replay: Replay, summary: dict[str, Any]) -> str:
@@ -304,16 +305,15 @@ def _sentence(replay: Replay, summary: dict[str, Any]) -> str:
     return f"{told}, {refused:,} rejected:" if refused else told
 
 
-def _cells(replay: Replay, name: str, model: Model, of: dict[str, Any], measures: Sequence[str]) -> list[str]:
+def _cells(name: str, model: Model, of: dict[str, Any], measures: Sequence[str]) -> list[str]:
     values = {
         "error": _percent(of["error_rate"]),
-        "always the majority": _percent(model.tally.baseline("majority")),
-        "always the last label": _percent(model.tally.baseline("no_change")),
-        "mean absolute error": _number(of.get("mae")),
+        "majority": _percent(model.tally.baseline("majority")),
+        "last label": _percent(model.tally.baseline("no_change")),
+        "mean abs. error": _number(of.get("mae")),
     }
     return [
         name,
-        replay.config.learners[name].algorithm,
         f"{of['seen']:,}",
         f"{of['labelled']:,}",
         *(values[measure] for measure in measures),
