@@ -43,14 +43,12 @@ def _move(consumer: Consumer, producer: Producer, source: str, target: str, n: i
     pending = [_first(consumer)]
     start_s = committed_s = time.perf_counter()
     moved, is_open = 0, False
-    send: Callable[..., Any] = producer.produce
     while moved < n:
         messages = [*pending, *consumer.consume(min(BATCH_MAX, n - moved) - len(pending), 0)]
         if messages and not is_open:
             producer.begin_transaction()
             is_open = True
-        for key in map(Message.key, messages):
-            send(target, RECORD, key)
+        _pass_on(messages, producer, target)
         moved += len(messages)
         producer.poll(0)
         if is_open and (moved >= n or time.perf_counter() >= committed_s + COMMIT_S):
@@ -61,6 +59,20 @@ def _move(consumer: Consumer, producer: Producer, source: str, target: str, n: i
         message = consumer.poll(COMMIT_S) if moved < n else None
         pending = [message] if message is not None else []
     return time.perf_counter() - start_s
+
+
+def _pass_on(messages: list[Message], producer: Producer, target: str) -> None:
+    """Take what every consumer takes of a record - its error, value and key - and produce one for each."""
+    if any(map(Message.error, messages)):
+        raise KafkaError("the broker has trouble: a record came as an error")
+    values = list(map(Message.value, messages))
+    send: Callable[..., Any] = producer.produce
+    for _, key in zip(values, map(Message.key, messages), strict=True):
+        try:
+            send(target, RECORD, key)
+        except BufferError:  # the queue is full: let some of it go
+            producer.poll(0.1)
+            send(target, RECORD, key)
 
 
 def _from_the_start(consumer: Consumer, partitions: list[TopicPartition]) -> None:

@@ -46,19 +46,17 @@ class Report:
         }
 
     def show(self, console: Console) -> None:
-        title = f"{self.records:,} records of {self.record_bytes} bytes, 20 features and a label, exactly once"
-        table = Table(title=title)
-        table.add_column("loop")
-        for heading in ("us/message, best", "median", "messages/s, best", "of the bare loop, best", "median of pairs"):
-            table.add_column(heading, justify="right")
-        ours_us = [run.us for run in self.ours]
-        table.add_row("bare: consume, produce, commit", *_row(self.bare_us), "1", "1")
-        ratios = (f"{self.ratio_best:.2f}", f"{self.ratio_median:.2f}")
-        table.add_row("olstream: AROW, predict then update", *_row(ours_us), *ratios)
-        console.print(table)
-        stages = Table(title="where the best run's time goes")
-        stages.add_column("stage")
-        stages.add_column("us/message", justify="right")
+        size = f"{self.records:,} records of {self.record_bytes} bytes"
+        console.print(f"{size}, 20 features and a label; AROW, exactly once, a commit every 200 ms", highlight=False)
+        pairs = Table()
+        for heading in ("", "best us", "median us", "best 1/s", "share, best", "median"):
+            pairs.add_column(heading, justify="right" if heading else "left")
+        pairs.add_row("bare loop", *_row(self.bare_us), "1", "1")
+        shares = (f"{self.ratio_best:.2f}", f"{self.ratio_median:.2f}")
+        pairs.add_row("olstream", *_row([run.us for run in self.ours]), *shares)
+        console.print(pairs)
+        console.print("share: of the bare loop's rate; the median is that of the pairs.", style="dim")
+        stages = Table("stage", "us", title="the best run, by stage")
         for name, us in self.stages_us().items():
             stages.add_row(name, f"{us:.2f}")
         console.print(stages)
