@@ -107,9 +107,10 @@ class Shape:
         self.colons = len(slots) + sum(slot.name.count(":") for slot in slots)
         self.flat = interpreter.whole
         self._has_features = not self.flat or any(slot.name not in interpreter.hidden for slot in slots)
-        self.texts = _texts_getter(parts)
+        self._has_ts_text = any(part.attribute == "ts_ms" and part.slot.kind == "text" for part in parts)
+        self.colons_in_texts = _colons_in_texts(parts)
         self.decode: Callable[[bytes], Any] = self._decoder(parts)
-        self.is_plain = not self.flat and self.texts is None
+        self.is_plain = not self.flat and self.colons_in_texts is None
 
     @classmethod
     def of(cls, slots: Sequence[Slot], interpreter: Interpreter, others: Sequence[Shape] = ()) -> Shape | None:
@@ -127,21 +128,22 @@ class Shape:
     def read(self, data: bytes, colons: int) -> Example | None:
         """The message, holding that many colons, as an example; None where it is not of this shape for sure."""
         try:
-            message = self.decode(data)
+            message: Any = self.decode(data)
         except msgspec.DecodeError:
             return None
-        if self.texts and colons != self.colons + "".join(self.texts(message)).count(":"):
+        if self.colons_in_texts is not None and colons != self.colons + self.colons_in_texts(message):
             return None
         example: Example = self._unfolded(message) if self.flat else message
-        if isinstance(example.ts_ms, str):
-            example.ts_ms = rfc3339_ms(example.ts_ms)
-            if example.ts_ms is None:
-                return None
-        return example
+        return self._dated(example) if self._has_ts_text else example
 
     def _unfolded(self, message: Any) -> Example:
         features = message if self._has_features else None
         return Example(message.id, features, message.label, message.learner, message.weight, message.ts_ms)
+
+    def _dated(self, example: Any) -> Example | None:
+        """With its instant in place of the text for it, if that is one."""
+        example.ts_ms = rfc3339_ms(example.ts_ms)
+        return None if example.ts_ms is None else example
 
     def _decoder(self, parts: Sequence[_Part]) -> Callable[[bytes], Any]:
         features_first = sorted(parts, key=lambda part: not part.is_feature)
@@ -170,7 +172,7 @@ class Shapes:
         """The message as the first shape reads it that can."""
         colons = data.count(b":")
         for i, shape in enumerate(self.live):
-            if colons == shape.colons or (colons > shape.colons and shape.texts):
+            if colons == shape.colons or (colons > shape.colons and shape.colons_in_texts):
                 example = shape.read(data, colons)
                 if example is not None:
                     if i:
@@ -252,14 +254,19 @@ def _part(i: int, slot: Slot, interpreter: Interpreter) -> _Part | None:
     return _Part(slot, attribute, kinds[slot.kind]) if slot.kind in kinds else None
 
 
-def _texts_getter(parts: Sequence[_Part]) -> Callable[[Any], Sequence[str]] | None:
-    """Where the texts of a decoded message are: only there can a `:` stand that ends no key."""
+def _colons_in_texts(parts: Sequence[_Part]) -> Callable[[Any], int] | None:
+    """Counts in the texts of a decoded message: only there can a `:` stand that ends no key."""
     paths = [
         f"features.{part.attribute}" if part.slot.inside else part.attribute
         for part in parts
         if part.slot.kind == "text"
     ]
-    return attrgetter(*paths) if paths else None
+    if not paths:
+        return None
+    get = attrgetter(*paths)
+    if len(paths) == 1:
+        return lambda message: get(message).count(":")
+    return lambda message: "".join(get(message)).count(":")
 
 
 def _struct(base: type[msgspec.Struct], parts: Sequence[_Part], constants: Mapping[str, Any]) -> type[msgspec.Struct]:
