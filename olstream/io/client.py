@@ -164,10 +164,10 @@ def _made(client: Callable[[dict[str, Any]], T], properties: dict[str, Any], con
 
 
 def drop(client: Producer) -> None:
-    """Close a producer and whatever it still holds; one that failed for good says so once more."""
-    client.purge()
-    with warnings.catch_warnings(), suppress(KafkaException):
+    """Close a producer and whatever it still holds. One that failed for good, or is closed already, is no matter."""
+    with warnings.catch_warnings(), suppress(KafkaException, RuntimeError):
         warnings.simplefilter("ignore")  # it warns of the very failure that made us drop it
+        client.purge()
         client.close()
 
 

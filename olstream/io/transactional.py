@@ -91,11 +91,14 @@ class TransactionalSink:
 
     def abandon(self) -> None:
         """Let go after Lost; raises FencedError where another worker has this slot now."""
+        if self._open:
+            self.on_outcome("lost")
         self._refuse_if_replaced()
         self.close()
 
     def close(self) -> None:
         if self._open:
+            self._open = False
             try:
                 self._client.abort_transaction(CALL_S)
             except KafkaException as exception:
