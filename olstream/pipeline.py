@@ -73,8 +73,9 @@ class Pipeline:
         self.config = config
         self.models = dict(models)
         self.publishes = publishes
-        decoder = Decoder(config.input.fields, config.input.exclude, config.input.max_message_bytes)
         self.router = Router(config.routes, list(config.learners))
+        limit = config.input.max_message_bytes
+        decoder = Decoder(config.input.fields, config.input.exclude, limit, carry=self.router.carry)
         self.encoders = {
             (name, role): Encoder(name, config.output.scores, role == "shadow")
             for name in models
@@ -101,6 +102,9 @@ class Pipeline:
 
     def _routed(self, chunk: Chunk, decoded: Sequence[object], done: Processed) -> dict[Route, list[int]]:
         """Positions by route, in stream order; what reaches no model is noted in `done`."""
+        common = self.router.common
+        if common is not None and _are_ordinary(decoded):
+            return {common: list(range(len(decoded)))}
         groups: dict[Route, list[int]] = {}
         for i, example in enumerate(decoded):
             if isinstance(example, Reject):
@@ -123,7 +127,7 @@ class Pipeline:
     def _learn(self, route: Route, positions: list[int], decoded: Sequence[Any], done: Processed) -> None:
         """The champion first: what it refuses is a dead letter, and no shadow sees it."""
         rows = self._rows("champion", route.learner, positions, decoded, done)
-        done.event_times += [decoded[i].ts_ms for i in positions if decoded[i].ts_ms is not None]
+        done.event_times += [at_ms for i in positions if (at_ms := decoded[i].ts_ms) is not None]
         for i, reject in rows.rejects.items():
             done.rejects[positions[i]] = reject
         if route.shadows:
@@ -176,6 +180,13 @@ def _encode_rows(
     encoder: Encoder, chunk: Chunk, positions: Sequence[int], examples: Sequence[Example], rows: Rows
 ) -> list[bytes | None]:
     return encoder.encode(chunk, positions, examples, rows)
+
+
+def _are_ordinary(decoded: Sequence[Any]) -> bool:
+    """Whether all are examples with features that name no learner: what most batches are made of."""
+    if not {Reject, Tombstone}.isdisjoint(map(type, decoded)):
+        return False
+    return all(example.learner is None and example.features is not None for example in decoded)
 
 
 def _share_a_model(routes: Iterable[Route]) -> bool:

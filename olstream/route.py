@@ -32,15 +32,26 @@ class _Rule(NamedTuple):
 
 
 class Router:
-    """The routes of one configuration. `carry`: paths in the message that they look at, for the decoder."""
+    """The routes of one configuration.
+
+    `carry`: paths in the message that they look at, for the decoder. `common`: see `_common`.
+    """
 
     def __init__(self, routes: Sequence[RouteConfig], learners: Sequence[str]) -> None:
         named: dict[str | None, str] = {None: learners[0]}
         named.update((name, name) for name in learners)
         self._direct = {asked: Route(name) for asked, name in named.items()}
         self._rules = [_Rule(_conditions(route), _targets(route, named)) for route in routes]
+        self.common = self._common()
         keys = (key for route in routes for key in route.when)
         self.carry = sorted({key.removeprefix("field.") for key in keys if key.startswith("field.")})
+
+    def _common(self) -> Route | None:
+        """The one target of every message that names no learner; None where rules look at more."""
+        if not self._rules:
+            return self._direct[None]
+        first = self._rules[0]
+        return None if first.conditions else first.targets[None]
 
     def route(self, example: Example, chunk: Chunk, i: int) -> Route | Reject:
         """The target of record i of the chunk, which `example` was read from."""
