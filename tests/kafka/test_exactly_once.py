@@ -65,9 +65,10 @@ def straight(topics: Topics, tmp_path_factory: pytest.TempPathFactory) -> Straig
 def disturbed(service: Service, seed: int) -> None:
     """Feed the stream, kill the worker KILLS times while it works, and let the last one finish."""
     rng = random.Random(seed)
-    thresholds = sorted(rng.sample(range(N // 20, N - N // 20), KILLS))
+    steps = [rng.randrange(1, N // 2 // KILLS) for _ in range(KILLS)]
     with Feeder(service, stream()) as feeder:
-        for threshold in thresholds:
+        for step in steps:
+            threshold = feeder.committed + step
             worker = service.start()
             until(lambda: feeder.committed >= threshold or not worker.alive, f"{threshold} committed", 90)  # noqa: B023
             assert worker.alive, worker.said()[-3000:]

@@ -119,9 +119,15 @@ class Topics:
 
     def committed(self, group: str) -> dict[tuple[str, int], int]:
         """The group's offsets, those of open transactions left out."""
-        request = [ConsumerGroupTopicPartitions(group)]
-        found = self._admin.list_consumer_group_offsets(request)[group].result(ANSWER_S)
-        return {(p.topic, p.partition): p.offset for p in found.topic_partitions if p.offset >= 0}
+        deadline = time.monotonic() + ANSWER_S
+        while True:
+            asked = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
+            try:
+                found = asked[group].result(ANSWER_S)
+                return {(p.topic, p.partition): p.offset for p in found.topic_partitions if p.offset >= 0}
+            except KafkaException as error:  # a coordinator that is still loading, or dead for a moment
+                assert time.monotonic() < deadline, error
+                time.sleep(0.05)
 
     def reset(self, group: str, topic: str, offset: int) -> None:
         """What an operator's tool does to a group without members: no mark, no transaction."""
