@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
 from olstream.config import FieldsConfig
 from olstream.interpret import WHOLE, Interpreter
 from olstream.messages import TOMBSTONE, Example, Reject, Tombstone
@@ -31,30 +29,14 @@ class Decoder:
 
     def decode(self, values: Sequence[bytes | None]) -> list[Example | Reject | Tombstone]:
         """What each value says, in order."""
-        if self.shapes is None or not self.shapes.live or not self.shapes.live[0].is_plain:
-            return [self._decode_one(value) for value in values]
-        return self._decode_plain(values)
+        at_once = None if self.shapes is None else self.shapes.find_all(values, self.size_max)
+        if at_once is not None:
+            return [*at_once]
+        return [self._decode_one(value) for value in values]
 
     def interpret(self, tree: object) -> Example | Reject:
         """What an already parsed value says; readers of other file forms make such trees."""
         return self.interpreter.interpret(tree)
-
-    def _decode_plain(self, values: Sequence[bytes | None]) -> list[Example | Reject | Tombstone]:
-        """The same for a stream of one shape without texts: nothing else between a message and its struct."""
-        assert self.shapes is not None
-        shape = self.shapes.live[0]
-        decode, colons, size_max = shape.decode, shape.colons, self.size_max
-        decoded: list[Example | Reject | Tombstone] = []
-        append = decoded.append
-        for value in values:
-            if value is not None and len(value) <= size_max and value.count(b":") == colons and b"\\" not in value:
-                try:
-                    append(decode(value))
-                    continue
-                except msgspec.DecodeError:
-                    pass
-            append(self._decode_one(value))
-        return decoded
 
     def _decode_one(self, value: bytes | None) -> Example | Reject | Tombstone:
         if value is None:

@@ -67,12 +67,11 @@ def test_how_values_are_cut_into_batches_changes_nothing() -> None:
 @pytest.mark.parametrize("fast", [True, False])
 def test_the_limit_of_size_holds_for_both_readers(fast: bool) -> None:
     reader = decoder(FieldsConfig(), (), fast)
-    small = b'{"features":{"x":1}}'
-    reader.decode([small] * 100)
+    fits = b'{"features":{"x":1' + b" " * (SIZE_MAX - 20) + b"}}"
+    for _ in range(3):
+        reader.decode([fits] * 50)
 
-    fitting, too_large = reader.decode(
-        [small + b" " * (SIZE_MAX - len(small)), small + b" " * (SIZE_MAX - len(small) + 1)]
-    )
+    fitting, too_large = reader.decode([fits, fits.replace(b"1", b"10")])
 
-    assert isinstance(fitting, Example)
+    assert (len(fits), isinstance(fitting, Example)) == (SIZE_MAX, True)
     assert isinstance(too_large, Reject) and too_large.reason == Reason.TOO_LARGE
