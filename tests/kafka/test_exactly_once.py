@@ -86,7 +86,7 @@ def test_the_undisturbed_run_counts_what_came_in(straight: Straight) -> None:
 
 
 def test_six_kills_leave_no_trace(service: ServiceFactory, straight: Straight) -> None:
-    made = service(commit_interval="50ms", input={"batch_max": 50}).make_topics()
+    made = service(input={"batch_max": 50}, checkpoint={"interval": "100ms"}).make_topics()
 
     disturbed(made, seed=11)
 
@@ -99,7 +99,7 @@ def test_six_kills_leave_no_trace(service: ServiceFactory, straight: Straight) -
 
 
 def test_six_kills_lose_nothing_with_at_least_once(service: ServiceFactory, straight: Straight) -> None:
-    made = service(guarantee="at_least_once", input={"batch_max": 50}).make_topics()
+    made = service(guarantee="at_least_once", input={"batch_max": 50}, checkpoint={"interval": "100ms"}).make_topics()
 
     disturbed(made, seed=12)
 
