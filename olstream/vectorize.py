@@ -7,7 +7,7 @@ and new names get theirs in sorted order: the order of keys in a message leaves 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -62,8 +62,7 @@ def vectorize(vocabulary: Vocabulary, features: Sequence[Any], learnt: Sequence[
     """Rows for a learner. Names grow by rows that are `learnt`; in others, what is new stands under UNSEEN."""
     blocks = []
     start = 0
-    for form, group in groupby(features, _form):
-        run = list(group)
+    for form, run in _runs(features):
         block = _as_table(vocabulary, run, form) if len(run) >= _RUN_MIN else None
         if block is None:
             block = _one_by_one(vocabulary, run, learnt[start : start + len(run)])
@@ -73,6 +72,15 @@ def vectorize(vocabulary: Vocabulary, features: Sequence[Any], learnt: Sequence[
     indptr = np.zeros(len(joined.sizes) + 1, np.int64)
     np.cumsum(joined.sizes, out=indptr[1:])
     return Batch(indptr, joined.indices, joined.values, joined.numeric)
+
+
+def _runs(features: Sequence[Any]) -> Iterator[tuple[Form, Sequence[Any]]]:
+    """Consecutive rows of one form; mostly all of them are."""
+    types = set(map(type, features))
+    if len(types) == 1 and issubclass(types.pop(), FeaturesStruct):
+        yield _form(features[0]), features
+    else:
+        yield from ((form, list(group)) for form, group in groupby(features, _form))
 
 
 def _form(features: Any) -> Form:
@@ -92,15 +100,24 @@ def _as_table(vocabulary: Vocabulary, run: Sequence[Any], form: Form) -> _Block 
     known = None if form is None else _known(vocabulary, form)
     if known is None:
         return None
-    rows = run if isinstance(form, int) else [astuple(features)[: len(known.columns)] for features in run]
+    n, k, first = len(run), len(known.columns), int(vocabulary.bias)
+    rows = run if isinstance(form, int) else _tuples(run, k)
     if known.coded:
-        return _mixed_table(vocabulary, rows, known)
-    n, k, first = len(rows), len(known.columns), int(vocabulary.bias)
+        return _mixed_table(vocabulary, list(rows), known)
     values = np.ones((n, first + k))
-    values[:, first:] = np.array(rows, np.float64).reshape(n, k)[:, known.order]
+    # no text is among the values: `fromiter` would read it as a number
+    values[:, first:] = np.fromiter(chain.from_iterable(rows), np.float64, n * k).reshape(n, k)[:, known.order]
     row = np.concatenate([np.full(first, BIAS), known.columns[known.order]])
     numeric = np.concatenate([np.zeros(first, np.uint8), np.ones(k, np.uint8)])
     return _Block(np.full(n, first + k), np.tile(row, n), values.ravel(), np.tile(numeric, n))
+
+
+def _tuples(run: Sequence[FeaturesStruct], k: int) -> Iterable[tuple[Any, ...]]:
+    """The values of each struct; what it has past the first k are no features."""
+    structs: set[type[FeaturesStruct]] = set(map(type, run))
+    if all(len(struct.__struct_fields__) == k for struct in structs):
+        return map(astuple, run)
+    return [astuple(features)[:k] for features in run]
 
 
 def _mixed_table(vocabulary: Vocabulary, rows: Sequence[tuple[Any, ...]], known: _Known) -> _Block | None:
