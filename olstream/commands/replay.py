@@ -9,7 +9,7 @@ import uuid
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -76,7 +76,7 @@ def command(
         log.warning(sentence)
     with ExitStack() as stack:
         source = stack.enter_context(reading(file, format_))
-        saved = stack.enter_context(closing(State(state, configuration))) if state else None
+        saved = stack.enter_context(_state(state, configuration)) if state else None
         models = saved.models if saved else _new_models(configuration)
         predictions, letters = (_opened(path, stack) for path in (out, dead_letters))
         replay = Replay(configuration, models, source)
@@ -167,12 +167,11 @@ class Replay:
 class State:
     """A directory with the models of earlier replays. Nobody else may write there meanwhile."""
 
-    def __init__(self, directory: Path, config: Config) -> None:
+    def __init__(self, store: Store, config: Config) -> None:
         self.config = config
-        self.store = Store(directory, config.checkpoint.keep)
-        self.store.open()
-        checkpoint = self.store.load()
-        if checkpoint is None and self.store.has_damaged():
+        self.store = store
+        directory, checkpoint = store.directory, store.load()
+        if checkpoint is None and store.has_damaged():
             raise StateError(f"the only checkpoint in {directory} is damaged: move the directory away to begin empty")
         self.position = checkpoint.position if checkpoint else Position(_LINEAGE + uuid.uuid4().hex)
         if not self.position.lineage.startswith(_LINEAGE):
@@ -189,9 +188,6 @@ class State:
         position = Position(self.position.lineage, self.position.seq + rows, 0, offsets)
         self.store.save(Checkpoint(states, digests, position, settings(self.config)))
 
-    def close(self) -> None:
-        self.store.close()
-
     def _restore(self, checkpoint: Checkpoint, directory: Path) -> None:
         then = with_settings(self.config, dict(checkpoint.settings))
         for name, (meta, arrays) in checkpoint.states.items():
@@ -207,6 +203,16 @@ class State:
                 )
             learner, monitor = self.config.learners[name], self.config.monitor
             self.models[name] = Model.restore(name, learner, monitor, dict(meta), dict(arrays))
+
+
+@contextmanager
+def _state(directory: Path, config: Config) -> Iterator[State]:
+    store = Store(directory, config.checkpoint.keep)
+    store.open()
+    try:
+        yield State(store, config)
+    finally:
+        store.close()
 
 
 def _new_models(config: Config) -> dict[str, Model]:
