@@ -162,8 +162,8 @@ def ancestry(lines: Sequence[Line], lineage: str) -> list[tuple[str, int | None]
         first = next((line for line in lines if line.first_of_lineage and line.lineage == name), None)
         if first is None:
             raise StateError(
-                f"the journal no longer holds the beginning of lineage {name}, so the model cannot be learnt again from "
-                "it: set checkpoint.on_missing: fresh to begin with an empty model"
+                f"the journal no longer holds the beginning of lineage {name}, so the model cannot be learnt again "
+                "from it: set checkpoint.on_missing: fresh to begin with an empty model"
             )
         name, until = first.parent if first.parent else (None, None)
     return way[::-1]

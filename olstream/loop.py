@@ -116,7 +116,7 @@ class Loop:
 
     def _publish(self, processed: Processed) -> None:
         for records in processed.outgoing:
-            self.sink.publish(records.topic, records.keys, records.values, records.headers)
+            self.sink.publish(records)
         for dead_letter in processed.dead_letters:
             self.sink.publish_one(dead_letter)
 

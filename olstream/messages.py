@@ -92,3 +92,13 @@ class Outgoing:
     key: bytes | None
     value: bytes | None
     headers: Headers = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Records:
+    """Records on their way out to one topic, in columns; a value of None is left out."""
+
+    topic: str
+    keys: Sequence[bytes | None]
+    values: Sequence[bytes | None]
+    headers: Sequence[Headers | None] | None = None

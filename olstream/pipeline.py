@@ -16,21 +16,11 @@ from typing import Any, Literal, TypeAlias
 from olstream.config import Config
 from olstream.decode import Decoder
 from olstream.encode import Encoder, dead_letter
-from olstream.messages import Chunk, Example, Headers, Outgoing, Reject, Tombstone
+from olstream.messages import Chunk, Example, Headers, Outgoing, Records, Reject, Tombstone
 from olstream.model import Model, Rows
 from olstream.route import Route, Router
 
 Role: TypeAlias = Literal["champion", "shadow"]
-
-
-@dataclass(slots=True)
-class Records:
-    """Records for one topic, in columns; a value of None is left out."""
-
-    topic: str
-    keys: Sequence[bytes | None]
-    values: Sequence[bytes | None]
-    headers: Sequence[Headers | None] | None
 
 
 @dataclass(slots=True)

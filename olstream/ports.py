@@ -11,7 +11,7 @@ from typing import Protocol
 
 from olstream.checkpoint import Checkpoint, Partition, Position
 from olstream.journal import Line, Range
-from olstream.messages import Chunk, Headers, Outgoing
+from olstream.messages import Chunk, Outgoing, Records
 from olstream.pipeline import Pipeline
 
 
@@ -43,14 +43,8 @@ class Sink(Protocol):
     def open_run(self, line: Line) -> int:
         """Write an opening line; where it stands in the journal."""
 
-    def publish(
-        self,
-        topic: str,
-        keys: Sequence[bytes | None],
-        values: Sequence[bytes | None],
-        headers: Sequence[Headers | None] | None,
-    ) -> None:
-        """Send records; a value of None is left out."""
+    def publish(self, records: Records) -> None:
+        """Send records."""
 
     def publish_one(self, record: Outgoing) -> None:
         """Send one dead letter: cut it where the broker finds it too large."""

@@ -14,7 +14,7 @@ from itertools import groupby
 from olstream.checkpoint import Checkpoint, Partition, Position
 from olstream.config import Config
 from olstream.journal import Line, Range
-from olstream.messages import Chunk, Headers, Outgoing
+from olstream.messages import Chunk, Outgoing, Records
 from olstream.model import Model
 from olstream.pipeline import Pipeline, Processed
 from olstream.ports import Lost
@@ -84,15 +84,10 @@ class FakeSink:
     def open_run(self, line: Line) -> int:
         return self.commit(line, {}) - 1
 
-    def publish(
-        self,
-        topic: str,
-        keys: Sequence[bytes | None],
-        values: Sequence[bytes | None],
-        headers: Sequence[Headers | None] | None,
-    ) -> None:
+    def publish(self, records: Records) -> None:
         self.world.tick()
-        self.pending += [(topic, key, value) for key, value in zip(keys, values, strict=True) if value is not None]
+        rows = zip(records.keys, records.values, strict=True)
+        self.pending += [(records.topic, key, value) for key, value in rows if value is not None]
 
     def publish_one(self, record: Outgoing) -> None:
         self.world.tick()
@@ -115,14 +110,8 @@ class FakeSink:
 class FakePlainSink(FakeSink):
     """at_least_once: records are visible when sent, the line when flushed, the offsets when committed."""
 
-    def publish(
-        self,
-        topic: str,
-        keys: Sequence[bytes | None],
-        values: Sequence[bytes | None],
-        headers: Sequence[Headers | None] | None,
-    ) -> None:
-        super().publish(topic, keys, values, headers)
+    def publish(self, records: Records) -> None:
+        super().publish(records)
         self.world.visible += self.pending
         self.pending = []
 

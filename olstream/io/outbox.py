@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer
 from confluent_kafka import KafkaError as ClientError
@@ -13,9 +13,7 @@ from olstream.encode import cut
 from olstream.io.client import Errors, client_error
 from olstream.io.kafka_read import KafkaJournal
 from olstream.journal import Line
-from olstream.messages import Headers, Outgoing
-
-Columns: TypeAlias = tuple[str, Sequence[bytes | None], Sequence[bytes | None], Sequence[Headers | None] | None]
+from olstream.messages import Outgoing, Records
 
 
 class Group(Protocol):
@@ -35,20 +33,21 @@ class Outbox:
         alive: Callable[[], None],
         on_failed: Callable[[ClientError], None] | None = None,
     ) -> None:
-        """`on_failed` hears of each record that was not delivered; a transaction does without: its commit fails then."""
+        """`on_failed` hears of each record that was not delivered; a transaction does without: its commit fails."""
         self.config = config
         self.on_failed = on_failed
         self.journal = journal
         self.errors = errors
         self.alive = alive
-        self.columns: list[Columns] = []
+        self.columns: list[Records] = []
         self.singles: list[Outgoing] = []
         self.refusals: list[ClientError] = []  # of dead letters and journal lines
         self.line_offset = -1  # where the last line stands in the journal, once it is delivered
 
-    def send_columns(self, client: Producer, columns: Columns) -> None:
-        topic, keys, values, headers = columns
-        rows = zip(keys, values, headers or [None] * len(values), strict=True)
+    def send_columns(self, client: Producer, records: Records) -> None:
+        topic = records.topic
+        headers = records.headers or [None] * len(records.values)
+        rows = zip(records.keys, records.values, headers, strict=True)
         pending = [row for row in rows if row[1] is not None]
         produce, done = client.produce, 0
         reports: dict[str, Any] = {} if self.on_failed is None else {"on_delivery": self._delivered}
@@ -120,8 +119,8 @@ class Outbox:
         client.poll(0.05)
 
     def send_all(self, client: Producer) -> None:
-        for columns in self.columns:
-            self.send_columns(client, columns)
+        for records in self.columns:
+            self.send_columns(client, records)
         for record in self.singles:
             self.send_single(client, record)
 

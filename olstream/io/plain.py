@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka import KafkaError as ClientError
@@ -16,7 +16,7 @@ from olstream.io.kafka_read import KafkaJournal
 from olstream.io.kafka_source import MARK, fenced
 from olstream.io.outbox import Group, Outbox
 from olstream.journal import Line
-from olstream.messages import Headers, Outgoing
+from olstream.messages import Outgoing, Records
 from olstream.ports import Lost
 
 
@@ -45,15 +45,9 @@ class PlainSink:
         self._flush(line)
         return self.outbox.line_offset
 
-    def publish(
-        self,
-        topic: str,
-        keys: Sequence[bytes | None],
-        values: Sequence[bytes | None],
-        headers: Sequence[Headers | None] | None,
-    ) -> None:
-        self.outbox.columns.append((topic, keys, values, headers))
-        self.outbox.send_columns(self._client, self.outbox.columns[-1])
+    def publish(self, records: Records) -> None:
+        self.outbox.columns.append(records)
+        self.outbox.send_columns(self._client, records)
 
     def publish_one(self, record: Outgoing) -> None:
         self.outbox.singles.append(record)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from olstream.checkpoint import Partition
 from olstream.journal import Line
-from olstream.messages import Chunk, Headers, Outgoing
+from olstream.messages import Chunk, Outgoing, Records
 from olstream.ports import Sink, Source
 from olstream.watch import Watch
 
@@ -26,9 +26,7 @@ class TimedSink:
 
     def __init__(self, sink: Sink, watch: Watch) -> None:
         self.open_run: Callable[[Line], int] = sink.open_run
-        self.publish: Callable[
-            [str, Sequence[bytes | None], Sequence[bytes | None], Sequence[Headers | None] | None], None
-        ] = watch.timed("produce", sink.publish)
+        self.publish: Callable[[Records], None] = watch.timed("produce", sink.publish)
         self.publish_one: Callable[[Outgoing], None] = watch.timed("produce", sink.publish_one)
         self.commit: Callable[[Line | None, Mapping[Partition, int]], int] = watch.timed("commit", sink.commit)
         self.close = sink.close

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError as ClientError
@@ -35,7 +35,7 @@ from olstream.io.kafka_read import KafkaJournal
 from olstream.io.kafka_source import MARK, fenced
 from olstream.io.outbox import Group, Outbox
 from olstream.journal import Line
-from olstream.messages import Headers, Outgoing
+from olstream.messages import Outgoing, Records
 from olstream.ports import Lost
 
 log = logging.getLogger(__name__)
@@ -71,15 +71,9 @@ class TransactionalSink:
         self._commit(line, {})
         return self._read_from - 1
 
-    def publish(
-        self,
-        topic: str,
-        keys: Sequence[bytes | None],
-        values: Sequence[bytes | None],
-        headers: Sequence[Headers | None] | None,
-    ) -> None:
-        self.outbox.columns.append((topic, keys, values, headers))
-        self._attempt(lambda: self.outbox.send_columns(self._client, self.outbox.columns[-1]))
+    def publish(self, records: Records) -> None:
+        self.outbox.columns.append(records)
+        self._attempt(lambda: self.outbox.send_columns(self._client, records))
 
     def publish_one(self, record: Outgoing) -> None:
         self.outbox.singles.append(record)

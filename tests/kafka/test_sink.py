@@ -16,7 +16,7 @@ from olstream.io.kafka_read import KafkaJournal
 from olstream.io.kafka_source import KafkaSource
 from olstream.io.transactional import TransactionalSink
 from olstream.journal import Line, Range
-from olstream.messages import Outgoing
+from olstream.messages import Outgoing, Records
 from tests.kafka.topics import Topics, until
 
 LINE = Line(0, "run", "lineage", 1, (Range("in", 0, 0, 3),))
@@ -60,7 +60,7 @@ class Bench:
         while len(taken) < 3:
             for chunk in self.source.poll(10, 0.1):
                 taken += chunk.values
-        self.sink.publish(self.output, [None] * 3, [b"1", b"2", b"3"], None)
+        self.sink.publish(Records(self.output, [None] * 3, [b"1", b"2", b"3"]))
 
     def commit(self) -> int:
         return self.sink.commit(LINE, {(self.input, 0): 3})
@@ -142,7 +142,7 @@ def test_a_producer_that_failed_before_the_commit_is_replaced_and_all_is_sent_ag
     until(lambda: bench.journal.watermarks.of(bench.output, 0)[1] == 3 + 1, "three records and the abort's marker", 30)
 
     for _ in range(3):  # the first of them meets the old epoch, the later ones a producer that failed for good
-        bench.sink.publish(bench.output, [None], [b"4"], None)
+        bench.sink.publish(Records(bench.output, [None], [b"4"]))
         with suppress(KafkaException):
             bench.sink._client.flush(10)
     bench.commit()
