@@ -121,7 +121,12 @@ def _summary(console: Console, status: dict[str, Any], recent: list[dict[str, An
         weights(console, learner, _inspect(state))
     console.print("The configuration, the log and the model are kept:", style="dim")
     console.print(f"  {directory / 'config.yaml'}\n  {directory / 'run.log'}", highlight=False)
-    console.print(f"  olstream inspect {state} --weights", highlight=False)
+    console.print(f"  {_ourselves()} inspect {state} --weights", highlight=False, soft_wrap=True)
+
+
+def _ourselves() -> str:
+    """How this command was called, so that the next one can be copied: `.venv/bin/olstream`, say."""
+    return sys.argv[0] if Path(sys.argv[0]).name == "olstream" else f"{sys.executable} -m olstream"
 
 
 def _inspect(state: Path) -> dict[str, Any]:
