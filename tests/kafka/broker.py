@@ -183,7 +183,7 @@ class Kafka:
         options = ["-Xmx512m", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
         with self._log(node).open("ab") as log:
             return subprocess.Popen(
-                [self._java, *options, "-cp", f"{self._jars}/*", *arguments],
+                [*dies_with_us(), self._java, *options, "-cp", f"{self._jars}/*", *arguments],
                 cwd=self.directory,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -228,6 +228,12 @@ class Kafka:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def dies_with_us() -> list[str]:
+    """The head of a command whose process must not outlive the tests, even where they are killed."""
+    setpriv = shutil.which("setpriv")  # Linux; elsewhere a killed test run leaves its broker behind
+    return [setpriv, "--pdeathsig", "KILL"] if setpriv else []
 
 
 def _free_ports(n: int) -> list[int]:

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.kafka.broker import dies_with_us
 from tests.kafka.topics import Topics, until
 
 START_S = 90.0  # a first start compiles the kernels, on a machine that may be busy
@@ -31,7 +32,7 @@ class Worker:
     def __init__(self, config: Path, log: Path, port: int) -> None:
         self.log, self._port = log, port
         with log.open("ab") as out:
-            command = [sys.executable, "-m", "olstream", "run", str(config)]
+            command = [*dies_with_us(), sys.executable, "-m", "olstream", "run", str(config)]
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
 
     def until_ready(self) -> Worker:
