@@ -33,7 +33,7 @@ OWN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime",
 
 def setup(config: LogConfig, stream: TextIO | None = None) -> None:
     """Send everything of olstream to stderr in the configured form. May be called again."""
-    handler = logging.StreamHandler(stream or sys.stderr)
+    handler: logging.Handler = logging.StreamHandler(stream) if stream is not None else _Stderr()
     handler.setFormatter(JsonLines() if config.format == "json" else TextLines())
     handler.addFilter(Payloads())
     handler.addFilter(Repeats())
@@ -43,6 +43,16 @@ def setup(config: LogConfig, stream: TextIO | None = None) -> None:
     root.addHandler(handler)
     root.setLevel(config.level.upper())
     root.propagate = False
+
+
+class _Stderr(logging.Handler):
+    """sys.stderr as it is at each line: whoever swapped it for a while may have closed what it was."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            print(self.format(record), file=sys.stderr, flush=True)
+        except Exception:
+            self.handleError(record)
 
 
 def librdkafka() -> logging.Logger:

@@ -54,6 +54,15 @@ REFUSED: Final = frozenset(
 )
 
 
+def is_for_good(error: ClientError) -> bool:
+    return error.fatal() or error.code() == ClientError._FATAL
+
+
+def tells_of(error: ClientError, code: int) -> bool:
+    """Whether this is that error, or a failure for good because of it: the client gives its code no other way."""
+    return error.code() == code or (is_for_good(error) and ClientError(code).str() in error.str())
+
+
 class Errors:
     """Errors that clients report on the side, counted; remembers since when we are refused.
 
@@ -68,7 +77,7 @@ class Errors:
 
     def __call__(self, error: ClientError) -> None:
         with self._mutex:
-            self.fenced |= error.fatal() and error.code() in FENCED
+            self.fenced |= is_for_good(error) and any(tells_of(error, code) for code in FENCED)
             if error.code() in (ClientError._AUTHENTICATION, ClientError._SSL):
                 since = self._refused[0] if self._refused else time.monotonic()
                 self._refused = since, error.str()
@@ -112,7 +121,12 @@ def reader(config: Config, errors: Errors) -> Consumer:
     return _made(Consumer, properties, config)
 
 
-def member(config: Config, errors: Errors, on_statistics: Callable[[str], None]) -> Consumer:
+def member(
+    config: Config,
+    errors: Errors,
+    on_statistics: Callable[[str], None],
+    on_error: Callable[[ClientError], None] | None = None,
+) -> Consumer:
     """The consumer that is this slot's member of the group."""
     properties = {
         "fetch.queue.backoff.ms": 10,  # default 1000: a fast loop drains the queue while the fetcher sleeps
@@ -123,6 +137,7 @@ def member(config: Config, errors: Errors, on_statistics: Callable[[str], None])
         **properties_of("consumer", config, errors),
         **_tied(config),
         "stats_cb": on_statistics,
+        "error_cb": on_error or errors,
     }
     return _made(Consumer, properties, config)
 

@@ -17,7 +17,17 @@ from confluent_kafka import KafkaError as ClientError
 from olstream.checkpoint import Partition
 from olstream.config import Config
 from olstream.errors import FencedError, KafkaError, OlstreamError, StateError
-from olstream.io.client import CALL_S, REFUSED, Errors, client_error, member, membership, to_chunk
+from olstream.io.client import (
+    CALL_S,
+    REFUSED,
+    Errors,
+    client_error,
+    is_for_good,
+    member,
+    membership,
+    tells_of,
+    to_chunk,
+)
 from olstream.io.kafka_read import KafkaJournal
 from olstream.journal import names
 from olstream.messages import Chunk
@@ -53,7 +63,7 @@ class KafkaSource:
         self._before_revoke: Callable[[], None] = lambda: None
         self._failure: Exception | None = None
         self._incremental = not membership(config)  # KIP-848 assigns step by step
-        self.consumer: Consumer = member(config, errors, on_statistics)
+        self.consumer: Consumer = member(config, errors, on_statistics, self._complained)
         self.consumer.subscribe(
             list(config.input.topics), on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
         )
@@ -104,12 +114,23 @@ class KafkaSource:
                 self.next[at] = ours[-1].offset() + 1  # type: ignore[operator]
                 yield to_chunk(*at, ours)
 
+    def _complained(self, error: ClientError) -> None:
+        """What the consumer says on the side. That it failed for good may come here and nowhere else."""
+        self.errors(error)
+        if is_for_good(error) and self._failure is None:
+            self._failure = self._fatal(error)
+
+    def _fatal(self, error: ClientError) -> OlstreamError:
+        if tells_of(error, ClientError.FENCED_INSTANCE_ID):
+            return FencedError(fenced(self.config))
+        return KafkaError(f"the consumer failed for good: {error.str()}")
+
     def _judge(self, error: ClientError, message: Message) -> None:
         code = error.code()
         if code == ClientError._PARTITION_EOF:
             return
-        if code == ClientError.FENCED_INSTANCE_ID:
-            raise FencedError(fenced(self.config))
+        if is_for_good(error) or code == ClientError.FENCED_INSTANCE_ID:
+            raise self._fatal(error)
         if code == ClientError._MAX_POLL_EXCEEDED:
             raise Lost(error.str())
         if code == ClientError._AUTO_OFFSET_RESET:
@@ -117,8 +138,6 @@ class KafkaSource:
             self._resume(at, self._past_gap(at, self.next.get(at, 0)))
         elif code in REFUSED:
             raise KafkaError(f"Kafka refuses what group {self.config.group} needs: {error.str()}; grant it")
-        elif error.fatal():
-            raise KafkaError(f"the consumer failed for good: {error.str()}")
         else:
             self.errors(error)
 
