@@ -169,6 +169,12 @@ def ancestry(lines: Sequence[Line], lineage: str) -> list[tuple[str, int | None]
     return way[::-1]
 
 
-def names(lines: Iterable[Line], partitions: Collection[Partition]) -> set[Partition]:
-    """Which of these partitions any line names."""
-    return {(r.topic, r.partition) for line in lines for r in line.ranges} & set(partitions)
+def ends(lines: Iterable[Line], partitions: Collection[Partition]) -> dict[Partition, int]:
+    """Up to where the group has learnt those of these partitions that any line names."""
+    found: dict[Partition, int] = {}
+    for line in lines:
+        for r in line.ranges:
+            at = r.topic, r.partition
+            if at in partitions:
+                found[at] = max(r.end, found.get(at, 0))
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from olstream.errors import StateError
-from olstream.journal import Learnt, Line, Range, ancestry, lineage_lines, names
+from olstream.journal import Learnt, Line, Range, ancestry, ends, lineage_lines
 from olstream.messages import Chunk
 
 
@@ -102,5 +102,7 @@ def test_an_ancestry_whose_beginning_is_gone_is_refused() -> None:
         ancestry([opening("r2", "B", ("A", 4), first=True)], "B")
 
 
-def test_names_are_the_partitions_that_lines_name() -> None:
-    assert names([line(1, 0, 5)], {("events", 0), ("events", 1)}) == {("events", 0)}
+def test_the_ends_are_how_far_any_line_reaches() -> None:
+    lines = [line(1, 0, 5), line(2, 5, 9), line(1, 9, 7, lineage="other"), Line(1, "r", "L")]
+
+    assert ends(lines, {("events", 0), ("events", 1)}) == {("events", 0): 9}

@@ -107,7 +107,7 @@ def _clients(config: Config) -> Iterator[Finding]:
     from olstream.io import client, kafka_admin
 
     try:
-        client.drop(client.producer(config, client.Errors()))
+        client.producer(config, client.Errors())
         client.member(config, client.Errors(), lambda statistics: None).close()
     except KafkaException as error:
         refused = kafka_admin.refused_property(error, config)

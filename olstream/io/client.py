@@ -8,9 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-import warnings
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any, Final, Literal, TypeVar, overload
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer
@@ -107,13 +105,14 @@ def properties_of(kind: Literal["consumer", "producer"], config: Config, errors:
     }
 
 
-def reader(config: Config, errors: Errors) -> Consumer:
+def reader(config: Config, errors: Errors, isolation: str = "read_committed") -> Consumer:
     """A consumer outside the group's membership: it reads what it is told, and can ask for the group's offsets."""
     given = properties_of("consumer", config, errors)
     outside = {key: value for key, value in given.items() if not key.startswith(("group.", "partition.assignment"))}
     properties = {
         **outside,
         **_tied(config),
+        "isolation.level": isolation,
         "enable.partition.eof": True,
         "fetch.queue.backoff.ms": 10,
         "queued.max.messages.kbytes": 16_384,  # there is one such reader a partition
@@ -176,14 +175,6 @@ def _made(client: Callable[[dict[str, Any]], T], properties: dict[str, Any], con
         return client(properties)
     except KafkaException as error:
         raise refused_property(error, config) from None
-
-
-def drop(client: Producer) -> None:
-    """Close a producer and whatever it still holds. One that failed for good, or is closed already, is no matter."""
-    with warnings.catch_warnings(), suppress(KafkaException, RuntimeError):
-        warnings.simplefilter("ignore")  # it warns of the very failure that made us drop it
-        client.purge()
-        client.close()
 
 
 def transaction_timeout_of(config: Config) -> float:

@@ -9,17 +9,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
-from confluent_kafka.admin import OffsetSpec
 
 from olstream.checkpoint import Partition
 from olstream.config import Config
 from olstream.errors import KafkaError, StateError
 from olstream.io.client import CALL_S, REFUSED, Errors, client_error, reader, to_chunk
-from olstream.io.kafka_admin import admin
 from olstream.journal import Line, Range
 from olstream.messages import Chunk
 
@@ -88,33 +85,28 @@ def _offset(message: Message) -> int:
 
 
 class Watermarks:
-    """Where a partition begins and ends now, open transactions included."""
+    """Where a partition begins and ends now, open transactions included. A handle of its own: callbacks may ask."""
 
-    def __init__(self, config: Config, errors: Errors) -> None:
-        self.admin = admin(config, errors)
+    def __init__(self, config: Config, errors: Errors, alive: Callable[[], None] = lambda: None) -> None:
+        self.errors = errors
+        self.alive = alive
         self.patience_s = config.kafka_wait_s
+        self.consumer = reader(config, errors, isolation="read_uncommitted")
 
     def of(self, topic: str, partition: int) -> tuple[int, int]:
-        low: Any = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
-        high: Any = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-        return self._ask(topic, partition, low), self._ask(topic, partition, high)
-
-    def _ask(self, topic: str, partition: int, spec: Any) -> int:
         deadline = time.monotonic() + self.patience_s
-        at = TopicPartition(topic, partition)
         while True:
-            futures = self.admin.list_offsets(
-                {at: spec}, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=CALL_S
-            )
             try:
-                return int(futures[at].result().offset)
+                return self.consumer.get_watermark_offsets(TopicPartition(topic, partition), CALL_S)
             except KafkaException as exception:
                 error = client_error(exception)
-                if error.code() in REFUSED or time.monotonic() > deadline:
-                    raise KafkaError(
-                        f"cannot ask for the offsets of {topic}[{partition}] ({error.str()}): "
-                        "check that the topic exists and that DESCRIBE on it is granted"
-                    ) from exception
+            if error.code() in REFUSED or time.monotonic() > deadline:
+                raise KafkaError(
+                    f"cannot ask for the offsets of {topic}[{partition}] ({error.str()}): "
+                    "check that the topic exists and that DESCRIBE on it is granted"
+                )
+            self.errors.raise_if_refused()
+            self.alive()
 
 
 class KafkaJournal:
@@ -129,7 +121,7 @@ class KafkaJournal:
         self.partitions = partitions
         self.errors = errors
         self.alive = alive
-        self.watermarks = Watermarks(config, errors)
+        self.watermarks = Watermarks(config, errors, alive)
 
     def read(self, start: int) -> list[Line]:
         """This slot's lines from an offset to the end as it is now."""
@@ -178,7 +170,7 @@ class KafkaInputs:
         self.config = config
         self.errors = errors
         self.alive = alive
-        self.watermarks = Watermarks(config, errors)
+        self.watermarks = Watermarks(config, errors, alive)
         self._cursors: dict[Partition, Cursor] = {}
 
     def read(self, wanted: Range, records_max: int) -> Iterator[Chunk]:

@@ -2,13 +2,16 @@
 
 Where each partition begins is decided here, from the group's committed offsets and the mark in
 their metadata. Rebalance callbacks run inside `poll` and never raise: what went wrong in one is
-kept and raised after it, because an exception out of a callback loses messages in hand.
+kept and raised after it, because an exception out of a callback loses messages in hand. What may wait
+for a broker is done by a thread that the callback waits for: a waiting call on the same handle and
+thread, inside a callback, makes the client abort the process at its next callback.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, Message, TopicPartition
@@ -25,11 +28,12 @@ from olstream.io.client import (
     is_for_good,
     member,
     membership,
+    reader,
     tells_of,
     to_chunk,
 )
 from olstream.io.kafka_read import KafkaJournal
-from olstream.journal import names
+from olstream.journal import ends
 from olstream.messages import Chunk
 from olstream.ports import Lost
 
@@ -63,6 +67,8 @@ class KafkaSource:
         self._before_revoke: Callable[[], None] = lambda: None
         self._failure: Exception | None = None
         self._incremental = not membership(config)  # KIP-848 assigns step by step
+        self._aside = ThreadPoolExecutor(1, "rebalance")
+        self._reader = reader(config, errors)  # for questions about the group's offsets
         self.consumer: Consumer = member(config, errors, on_statistics, self._complained)
         self.consumer.subscribe(
             list(config.input.topics), on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
@@ -89,6 +95,7 @@ class KafkaSource:
         """Static members do not leave: the slot keeps its partitions for the session timeout."""
         self._before_revoke = lambda: None
         self.consumer.close()
+        self._aside.shutdown()
 
     def _chunks(self, messages: list[Message]) -> Iterator[Chunk]:
         by_partition: dict[Partition, list[Message]] = {}
@@ -147,7 +154,7 @@ class KafkaSource:
         self._guarded(lambda: self._take(consumer, partitions))
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._guarded(self._before_revoke)
+        self._guarded(lambda: self._aside.submit(self._before_revoke).result())
         self._guarded(lambda: self._give_up(consumer, partitions, "revoked"))
 
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -171,7 +178,7 @@ class KafkaSource:
             raise failure
 
     def _take(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        starts = self._starts(partitions) if partitions else {}
+        starts = self._aside.submit(self._starts, partitions).result() if partitions else {}
         self.next.update(starts)
         with_offsets = [TopicPartition(topic, p, offset) for (topic, p), offset in sorted(starts.items())]
         if self._incremental:
@@ -196,7 +203,7 @@ class KafkaSource:
     # Where a partition begins.
 
     def _starts(self, partitions: list[TopicPartition]) -> dict[Partition, int]:
-        committed = self.consumer.committed(partitions, CALL_S * 2)
+        committed = self._reader.committed(partitions, CALL_S * 2)
         starts: dict[Partition, int] = {}
         strangers: dict[Partition, int] = {}
         for tp in committed:
@@ -219,42 +226,46 @@ class KafkaSource:
         return starts
 
     def _refuse_reset(self, strangers: Mapping[Partition, int]) -> None:
-        """An offset without our mark, of a partition that some slot's journal names: the group was reset."""
-        named = names(self.journal.read_all_slots(), strangers)
-        for topic, partition in sorted(named):
+        """An offset without our mark, of a partition that some slot's journal names: the group was reset.
+
+        Where it is the very offset up to which the group has learnt, it was put back, and all is well.
+        """
+        for (topic, partition), end in sorted(ends(self.journal.read_all_slots(), strangers).items()):
             offset = strangers[topic, partition]
+            if offset == end:
+                continue
             found = "has no committed offset any more" if offset == OFFSET_INVALID else f"was set to offset {offset}"
             raise StateError(
-                f"group {self.config.group} has learnt from {topic}[{partition}], which now {found} by other hands: "
-                "put the offset back, or begin with a new `group`, or stop all slots and use `olstream state rollback`"
+                f"group {self.config.group} has learnt {topic}[{partition}] up to offset {end}, which now {found} by "
+                f"other hands: stop all its workers and set it to {end}, or begin with a new `group`"
             )
 
     def _refuse_behind(self, at: Partition, start: int) -> None:
         if self.config.guarantee == "exactly_once" and start < self.learnt.get(at, 0):
             raise StateError(
                 f"the committed offset {start} of {at[0]}[{at[1]}] lies below what this slot has learnt "
-                f"({self.learnt[at]}): put the offset back, or begin with a new `group`, or stop all slots and use "
-                "`olstream state rollback`"
+                f"({self.learnt[at]}): stop all its workers and set it to that, or begin with a new `group`"
             )
 
     def _topics_without_any_offset(self, topics: set[str]) -> set[str]:
         """`input.start` is for topics that are new to the group; a partition added later starts at its beginning."""
         fresh = set()
         for topic in topics:
-            metadata = self.consumer.list_topics(topic, CALL_S).topics[topic]
+            metadata = self._reader.list_topics(topic, CALL_S).topics[topic]
             everywhere = [TopicPartition(topic, p) for p in metadata.partitions]
-            if all(tp.offset < 0 for tp in self.consumer.committed(everywhere, CALL_S)):
+            if all(tp.offset < 0 for tp in self._reader.committed(everywhere, CALL_S)):
                 fresh.add(topic)
         return fresh
 
     def _first(self, at: Partition, fresh: bool) -> int:
-        low, high = self.consumer.get_watermark_offsets(TopicPartition(*at), CALL_S)
+        low: int
+        high: int  # the stable end: what is in an open transaction is still to come
+        low, high = self._reader.get_watermark_offsets(TopicPartition(*at), CALL_S)
         return high if fresh and self.config.input.start == "latest" else low
 
     def _past_gap(self, at: Partition, start: int) -> int:
         """`start`, or where the partition begins now if retention was faster than we."""
-        low, _ = self.consumer.get_watermark_offsets(TopicPartition(*at), CALL_S)
-        _, high = self.journal.watermarks.of(*at)
+        low, high = self.journal.watermarks.of(*at)
         where = f"{at[0]}[{at[1]}]"
         if start > high:
             raise StateError(

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError as ClientError
 from olstream.checkpoint import Partition
 from olstream.config import Config
 from olstream.errors import FencedError, KafkaError
-from olstream.io.client import CALL_S, NOT_A_MEMBER, REFUSED, Errors, client_error, drop, producer
+from olstream.io.client import CALL_S, NOT_A_MEMBER, REFUSED, Errors, client_error, producer
 from olstream.io.kafka_read import KafkaJournal
 from olstream.io.kafka_source import MARK, fenced
 from olstream.io.outbox import Group, Outbox
@@ -65,7 +65,7 @@ class PlainSink:
         self.close()
 
     def close(self) -> None:
-        drop(self._client)
+        self._client.purge()  # what is not committed is learnt again and sent anew
 
     def _commit_offsets(self, consumer: Consumer, marked: list[TopicPartition]) -> None:
         give_up_s = time.monotonic() + self.config.kafka_wait_s

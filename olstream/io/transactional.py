@@ -27,7 +27,6 @@ from olstream.io.client import (
     REFUSED,
     Errors,
     client_error,
-    drop,
     producer,
     transaction_timeout_of,
 )
@@ -91,13 +90,14 @@ class TransactionalSink:
         self.close()
 
     def close(self) -> None:
+        """End what is open. The client itself goes with us: closing it in words would wait for its broker."""
         if self._open:
             self._open = False
             try:
                 self._client.abort_transaction(CALL_S)
             except KafkaException as exception:
                 log.debug("the open transaction was left to the next start: %s", client_error(exception).str())
-        drop(self._client)
+        self._client.purge()
 
     def _commit(self, line: Line | None, offsets: Mapping[Partition, int]) -> None:
         outcome = "committed"
@@ -191,8 +191,8 @@ class TransactionalSink:
         self._refuse_if_replaced()
         if (error.code() in FENCED or self.errors.fenced) and not self._is_over_age():
             raise FencedError(fenced(self.config))
-        drop(self._client)
         self._open = False
+        del self._client  # before the new one: whatever it still had to say is fenced then
         self._client = self._ready_client()
         self._refuse_if_replaced()
         if line is None:
