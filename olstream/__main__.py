@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
@@ -18,6 +19,7 @@ from olstream.errors import ConfigError, OlstreamError
 _DEBUG: Final = "--debug"
 _SIGNALLED: Final = 128  # as shells count: plus the signal's number
 _SIGINT, _SIGPIPE = 2, 13
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=False)
@@ -42,16 +44,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else the last flush complains once more
+        _flushed()
         return _SIGNALLED + _SIGPIPE
     except Exception as error:
         if _DEBUG in arguments:
             traceback.print_exc()
-        sentence, code = _explained(error)
+        sentence, code = _explained(_flushed() or error)
         print(f"olstream: {sentence}", file=sys.stderr)
         return code
     except KeyboardInterrupt:
         return _interrupted()
+
+
+def _flushed() -> ConfigError | None:
+    """Why standard output takes no more. It is let go of then: the last flush would complain once more."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ConfigError(f"cannot write standard output: {error.strerror}")
+    return None
 
 
 def _explained(error: Exception) -> tuple[str, int]:
@@ -67,6 +79,8 @@ def _explained(error: Exception) -> tuple[str, int]:
         return error.format_message(), ConfigError.exit_code
     if isinstance(error, PermissionError | FileNotFoundError | IsADirectoryError | NotADirectoryError):
         return f"{error.filename}: {error.strerror}", ConfigError.exit_code
+    if isinstance(error, OSError) and error.filename is None and error.errno in _FULL:
+        return f"cannot write the output: {error.strerror}", ConfigError.exit_code
     return f"unexpected {type(error).__name__}: {error} (run again with --debug to see where)", OlstreamError.exit_code
 
 

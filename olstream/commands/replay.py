@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 import time
 import uuid
 from base64 import b64encode
@@ -13,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 import click
 import orjson
@@ -22,14 +21,15 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 
 from olstream import logs
-from olstream.checkpoint import Checkpoint, Position
+from olstream.checkpoint import MANIFEST, Checkpoint, Position
 from olstream.config import Config, FieldsConfig, load
 from olstream.decode import Decoder
-from olstream.errors import ConfigError, StateError
+from olstream.errors import StateError
 from olstream.inert import inert
 from olstream.interpret import WHOLE
 from olstream.io.disk import Store
 from olstream.io.files import FORMATS, STDIN, Input, Line, reading
+from olstream.io.outfile import OutFile, refuse_overwriting, told
 from olstream.messages import Chunk, Example, Reason, Reject
 from olstream.model import Model, digest_of
 from olstream.pipeline import Pipeline, Processed
@@ -70,21 +70,26 @@ def command(
     Example:
       olstream replay config.yaml events.ndjson.gz --out predictions.ndjson
     """
+    refuse_overwriting({"configuration": str(config), "input": file}, {"--out": out, "--dead-letters": dead_letters})
     configuration = load(config)
     logs.setup(configuration.log)
     for sentence in inert(configuration):
         log.warning(sentence)
     with ExitStack() as stack:
         source = stack.enter_context(reading(file, format_))
+        for sentence in _routes_in_vain(configuration, source.name):
+            log.warning(sentence)
         saved = stack.enter_context(_state(state, configuration)) if state else None
         models = saved.models if saved else _new_models(configuration)
-        predictions, letters = (_opened(path, stack) for path in (out, dead_letters))
+        predictions, letters = (stack.enter_context(OutFile(path)) if path else None for path in (out, dead_letters))
         replay = Replay(configuration, models, source)
         with _bar(source) as moved:
             for done in replay.run():
                 moved(replay.rows)
                 _write_predictions(done, predictions)
                 _write_letters(done, letters)
+        for written in filter(None, (predictions, letters)):
+            written.flush()
         if saved:
             saved.save(source.name, replay.rows)
     _tell(replay, as_json, to_stderr=STDIN in (out, dead_letters))
@@ -186,7 +191,8 @@ class State:
         digests = {name: digest_of(*state) for name, state in states.items()}
         offsets = {**self.position.offsets, (name, 0): rows}
         position = Position(self.position.lineage, self.position.seq + rows, 0, offsets)
-        self.store.save(Checkpoint(states, digests, position, settings(self.config)))
+        with told(self.store.directory):
+            self.store.save(Checkpoint(states, digests, position, settings(self.config)))
 
     def _restore(self, checkpoint: Checkpoint, directory: Path) -> None:
         then = with_settings(self.config, dict(checkpoint.settings))
@@ -207,6 +213,7 @@ class State:
 
 @contextmanager
 def _state(directory: Path, config: Config) -> Iterator[State]:
+    _refuse_the_state_of_others(directory)
     store = Store(directory, config.checkpoint.keep)
     store.open()
     try:
@@ -215,8 +222,31 @@ def _state(directory: Path, config: Config) -> Iterator[State]:
         store.close()
 
 
+def _refuse_the_state_of_others(directory: Path) -> None:
+    """Those of workers lie in `<group>/<slot>`, each with its lock; one checkpoint by itself has a manifest."""
+    for below in ("*", "*/*"):
+        for lock in sorted(directory.glob(f"{below}/lock")):
+            raise StateError(f"{lock.parent} is the state of a worker: give `replay --state` a directory of its own")
+    if (directory / MANIFEST).is_file():
+        raise StateError(f"{directory} is a checkpoint itself: give `replay --state` a directory of its own")
+
+
 def _new_models(config: Config) -> dict[str, Model]:
     return {name: Model(name, learner, config.monitor) for name, learner in config.learners.items()}
+
+
+def _routes_in_vain(config: Config, topic: str) -> Iterator[str]:
+    """Why some routes match no line of a file, whatever stands in it."""
+    elsewhere = [i for i, route in enumerate(config.routes) if topic not in route.when.get("topic", [topic])]
+    if elsewhere:
+        yield f"{_routes(elsewhere)} nothing here: in a replay the topic is the file's name, {topic}"
+    headed = [i for i, route in enumerate(config.routes) if any(key.startswith("header.") for key in route.when)]
+    if headed:
+        yield f"{_routes(headed)} nothing here: lines of a file have no headers"
+
+
+def _routes(numbers: Sequence[int]) -> str:
+    return f"{', '.join(f'routes.{i}' for i in numbers)} match{'es' if len(numbers) == 1 else ''}"
 
 
 def _example(decoder: Decoder, line: Line) -> Example | Reject:
@@ -225,23 +255,12 @@ def _example(decoder: Decoder, line: Line) -> Example | Reject:
     return line.tree if isinstance(line.tree, Reject) else decoder.interpret(line.tree)
 
 
-def _opened(path: str | None, stack: ExitStack) -> BinaryIO | None:
-    if path is None:
-        return None
-    if path == STDIN:
-        return sys.stdout.buffer
-    try:
-        return stack.enter_context(open(path, "wb"))
-    except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}") from error
-
-
-def _write_predictions(done: Processed, out: BinaryIO | None) -> None:
+def _write_predictions(done: Processed, out: OutFile | None) -> None:
     if out is not None:
         out.write(b"".join([value + b"\n" for value in done.predictions if value is not None]))
 
 
-def _write_letters(done: Processed, out: BinaryIO | None) -> None:
+def _write_letters(done: Processed, out: OutFile | None) -> None:
     if out is None:
         return
     for i, reject in sorted(done.rejects.items()):

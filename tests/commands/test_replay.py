@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 
-from olstream.__main__ import main
 from olstream.checkpoint import Checkpoint, Position
 from olstream.io.disk import Store, newest_whole
+from tests.commands.replayed import BINARY, Replayed
 
-BINARY = "learners:\n  m: {algorithm: pa1, task: binary, bias: false}\n"
 TWO = """
 input: {batch_max: BATCH}
 learners:
@@ -31,41 +30,6 @@ routes:
   - {when: {learner: second}, learner: second}
   - {when: {}, shadows: [second, third]}
 """
-
-
-class Replayed:
-    """A directory in which files are written and replayed."""
-
-    def __init__(self, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.directory = directory
-        self.capsys = capsys
-
-    def write(self, name: str, data: bytes | str) -> str:
-        path = self.directory / name
-        path.write_bytes(data.encode() if isinstance(data, str) else data)
-        return str(path)
-
-    def path(self, name: str) -> str:
-        return str(self.directory / name)
-
-    def lines(self, name: str) -> list[Any]:
-        return [json.loads(line) for line in (self.directory / name).read_text().splitlines()]
-
-    def run(self, *arguments: str, code: int = 0) -> str:
-        """Standard output, or standard error where the code is not 0."""
-        assert main(["replay", *arguments]) == code
-        captured = self.capsys.readouterr()
-        return captured.err if code else captured.out
-
-    def digests(self, state: str) -> dict[str, Any]:
-        checkpoint = newest_whole(self.directory / state)
-        assert checkpoint is not None
-        return dict(checkpoint.digests)
-
-
-@pytest.fixture
-def replay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Replayed:
-    return Replayed(tmp_path, capsys)
 
 
 def stream(n: int) -> bytes:

@@ -1,0 +1,84 @@
+"""Files that a command writes: never over one that it reads, and their troubles told by their name."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import BinaryIO, Final, Self, TypeAlias
+
+from olstream.errors import ConfigError
+
+STREAM: Final = "-"  # standard input among what is read, standard output among what is written
+STDOUT: Final = "standard output"
+_STDIN, _STDOUT = 0, 1  # their file descriptors
+
+# Which file a path leads to, however it is written; None for pipes, terminals and devices, which keep nothing.
+Identity: TypeAlias = tuple[int, int] | str | None
+
+
+class OutFile:
+    """A file, emptied first, or standard output for `-`."""
+
+    def __init__(self, path: str) -> None:
+        self.name = STDOUT if path == STREAM else path
+        with told(self.name):
+            self._file: BinaryIO = sys.stdout.buffer if path == STREAM else open(path, "wb")  # noqa: SIM115
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            with told(self.name):
+                self._file.flush() if self.name == STDOUT else self._file.close()
+        except (ConfigError, BrokenPipeError):
+            if error is None:
+                raise
+
+    def write(self, data: bytes) -> None:
+        with told(self.name):
+            self._file.write(data)
+
+    def flush(self) -> None:
+        """Hand over what has been written, so that a disk that is full is known before anything rests on it."""
+        with told(self.name):
+            self._file.flush()
+
+
+@contextmanager
+def told(name: object) -> Iterator[None]:
+    """What goes wrong while writing there, as a sentence. A reader that went away is no trouble of ours."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise ConfigError(f"cannot write {name}: {error.strerror or error}") from error
+
+
+def refuse_overwriting(read: Mapping[str, str], written: Mapping[str, str | None]) -> None:
+    """ConfigError where an option would write over what is read, or over what another one writes."""
+    sources = {_identity(path, _STDIN): what for what, path in read.items()}
+    taken: dict[Identity, str] = {}
+    for option, path in written.items():
+        if path is None or (found := _identity(path, _STDOUT)) is None:
+            continue
+        if found in sources:
+            raise ConfigError(f"{option} {path} would write over the {sources[found]}: name another file")
+        if found in taken and not path == STREAM == written[taken[found]]:
+            raise ConfigError(f"{taken[found]} and {option} are one file, {path}: name two")
+        taken[found] = option
+
+
+def _identity(path: str, stream: int) -> Identity:
+    try:
+        facts = os.fstat(stream) if path == STREAM else os.stat(path)
+    except OSError:  # not there yet: then where it would be
+        return os.path.realpath(path)
+    return (facts.st_dev, facts.st_ino) if stat.S_ISREG(facts.st_mode) else None
