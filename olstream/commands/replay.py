@@ -28,7 +28,8 @@ from olstream.errors import StateError
 from olstream.inert import inert
 from olstream.interpret import WHOLE
 from olstream.io.disk import Store
-from olstream.io.files import FORMATS, STDIN, Input, Line, reading
+from olstream.io.files import FORMATS, STDIN, Input, reading
+from olstream.io.lines import Line
 from olstream.io.outfile import OutFile, refuse_overwriting, told
 from olstream.messages import Chunk, Example, Reason, Reject
 from olstream.model import Model, digest_of
@@ -64,7 +65,7 @@ def command(
 
     NDJSON holds a message a line. In CSV the header names the fields, and the whole row is features but for
     what `input.fields` maps and `exclude` names. In libsvm a label is followed by index:value. All may be gzip'd.
-    A line number is that of the message: a CSV header is not counted.
+    A line number is that of the message: a CSV header is not counted. Blank lines and comments of libsvm are.
 
     \b
     Example:
@@ -76,7 +77,7 @@ def command(
     for sentence in inert(configuration):
         log.warning(sentence)
     with ExitStack() as stack:
-        source = stack.enter_context(reading(file, format_))
+        source = stack.enter_context(reading(file, format_, configuration.input.max_message_bytes))
         for sentence in _routes_in_vain(configuration, source.name):
             log.warning(sentence)
         saved = stack.enter_context(_state(state, configuration)) if state else None
@@ -91,7 +92,7 @@ def command(
         for written in filter(None, (predictions, letters)):
             written.flush()
         if saved:
-            saved.save(source.name, replay.rows)
+            saved.save(source.name, replay.rows, replay.next_offset)
     _tell(replay, as_json, to_stderr=STDIN in (out, dead_letters))
 
 
@@ -103,6 +104,7 @@ class Replay:
     models: dict[str, Model]
     source: Input
     rows: int = 0
+    next_offset: int = 0
     rejected: Counter[Reason] = field(default_factory=Counter)
     unmatched: int = 0
     rows_by_learner: Counter[str] = field(default_factory=Counter)
@@ -156,12 +158,13 @@ class Replay:
 
     def _chunk(self, lines: Sequence[Line]) -> Chunk:
         n = len(lines)
-        offsets = list(range(self.rows, self.rows + n))
+        offsets = [line.offset for line in lines]
         values: list[bytes | None] = [line.data for line in lines]
         return Chunk(self.source.name, 0, offsets, [None] * n, [None] * n, values, [None] * n)
 
     def _count(self, done: Processed, seconds: float) -> None:
         self.rows += len(done.chunk)
+        self.next_offset = done.chunk.offsets[-1] + 1
         self.rejected.update(reject.reason for reject in done.rejects.values())
         self.unmatched += done.unmatched.total()
         for result in done.results:
@@ -185,11 +188,11 @@ class State:
         if checkpoint:
             self._restore(checkpoint, directory)
 
-    def save(self, name: str, rows: int) -> None:
-        """The models as they are now, that many rows of that file later."""
+    def save(self, name: str, rows: int, next_offset: int) -> None:
+        """The models as they are now, that many rows later, which end before that line of the file."""
         states = {name: model.state() for name, model in self.models.items()}
         digests = {name: digest_of(*state) for name, state in states.items()}
-        offsets = {**self.position.offsets, (name, 0): rows}
+        offsets = {**self.position.offsets, (name, 0): next_offset}
         position = Position(self.position.lineage, self.position.seq + rows, 0, offsets)
         with told(self.store.directory):
             self.store.save(Checkpoint(states, digests, position, settings(self.config)))

@@ -19,7 +19,8 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeE
 from olstream.config import Config, FieldsConfig, load
 from olstream.errors import ConfigError, KafkaError
 from olstream.interpret import WHOLE, find
-from olstream.io.files import FORMATS, STDIN, Input, Line, reading
+from olstream.io.files import FORMATS, STDIN, Input, reading
+from olstream.io.lines import Line
 from olstream.messages import Reject
 
 _REACH_S: Final = 10.0
@@ -55,7 +56,7 @@ def command(config: Path, file: str, topic: str | None, format_: str | None, rat
     pace = Pace(rate)
     try:
         for _ in count() if loop else range(1):
-            with reading(file, format_) as input_, _bar(input_, feed) as show:
+            with reading(file, format_, settings.input.max_message_bytes) as input_, _bar(input_, feed) as show:
                 for line in input_.lines:
                     pace.wait()
                     feed.send(line, input_.format)

@@ -161,6 +161,31 @@ def test_csv_takes_the_whole_row_less_what_is_mapped(replay: Replayed) -> None:
     assert [(letter["line"], letter["reason"]) for letter in letters] == [(3, "bad_features")]
 
 
+def test_a_replay_learns_nothing_of_a_line_with_a_stray_quote(replay: Replayed) -> None:
+    table = replay.write("t.csv", 'x,label\n1,a\n2,"b\n3,a\n1,a\n')
+
+    summary = json.loads(replay.run(replay.write("c.yaml", BINARY), table, "--json", "--out", replay.path("out")))
+
+    assert (summary["rows"], summary["rejected"]) == (4, {"bad_features": 1})
+    assert summary["learners"]["m"]["labelled"] == 3
+    assert [record["offset"] for record in replay.lines("out")] == [0, 2, 3]
+
+
+def test_offsets_of_libsvm_count_the_comments_too(replay: Replayed) -> None:
+    events = replay.write("f.libsvm", "# notes\n1 3:1\n\n-1 4:x\n1 3:1\n# end\n")
+
+    out = replay.run(
+        replay.write("c.yaml", BINARY), events, "--json",
+        "--out", replay.path("out"), "--dead-letters", replay.path("dead"), "--state", replay.path("s"),
+    )  # fmt: skip
+
+    checkpoint = newest_whole(replay.directory / "s")
+    assert json.loads(out)["rows"] == 3
+    assert [record["offset"] for record in replay.lines("out")] == [1, 4]
+    assert [letter["line"] for letter in replay.lines("dead")] == [4]
+    assert checkpoint is not None and checkpoint.position.offsets == {("f.libsvm", 0): 5}
+
+
 def test_libsvm_needs_no_mapping(replay: Replayed) -> None:
     config = replay.write("c.yaml", "input: {fields: {label: cnt, features: .}}\n" + BINARY)
 

@@ -111,7 +111,7 @@ def test_a_state_that_finds_no_room_is_told_by_the_name_of_the_directory(replay:
     state = State(FullStore(replay.directory / "s"), config)
 
     with pytest.raises(ConfigError, match=r"cannot write .*/s: No space left on device"):
-        state.save("e.ndjson", 1)
+        state.save("e.ndjson", 1, 1)
 
 
 @pytest.mark.parametrize("above", ["st", "st/group"])

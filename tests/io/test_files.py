@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olstream.errors import ConfigError
-from olstream.io.files import Line, reading
+from olstream.io.files import reading
+from olstream.io.lines import Line
 from olstream.messages import Reason, Reject
 
 
@@ -50,7 +51,7 @@ def test_pieces_between_line_feeds_are_messages_byte_for_byte(
     expected = data.split(b"\n")
     if not expected[-1]:
         expected.pop()
-    assert lines == [Line(piece, None) for piece in expected]
+    assert lines == [Line(piece, None, offset) for offset, piece in enumerate(expected)]
 
 
 def test_a_header_names_the_fields_and_cells_are_numbers_texts_or_absent(read: Any) -> None:
@@ -111,8 +112,6 @@ def test_libsvm_is_a_label_and_features_named_by_their_index(read: Any) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (b"", Reason.EMPTY),
-        (b"# note", Reason.EMPTY),
         (b"1 1:x", Reason.BAD_FEATURES),
         (b"1 x:1", Reason.BAD_FEATURES),
         (b"1 1", Reason.BAD_FEATURES),
@@ -129,10 +128,19 @@ def test_a_line_of_libsvm_that_is_none_has_its_reason(read: Any, line: bytes, re
     assert trees(read("f.svm", line + b"\n")) == [reason]
 
 
+def test_blank_lines_and_comments_of_libsvm_are_counted_and_passed_over(read: Any) -> None:
+    lines = read("f.svm", b"# a note\n1 1:1\n\n \t\r\n  # another\n-1 1:2 # and a third\n#\n")
+
+    assert [(line.offset, line.data) for line in lines] == [(1, b"1 1:1"), (5, b"-1 1:2 # and a third")]
+
+
 @pytest.mark.parametrize(
     ("name", "format_"),
-    [("f.ndjson", "ndjson"), ("f.jsonl.gz", "ndjson"), ("f.CSV", "csv"), ("f.tsv.gz", "csv"), ("f.libsvm", "libsvm")],
-)
+    [
+        ("f.ndjson", "ndjson"), ("f.jsonl.gz", "ndjson"), ("f.CSV", "csv"), ("f.CSV.GZ", "csv"), ("f.Csv.gz", "csv"),
+        ("f.tsv.gz", "csv"), ("f.libsvm", "libsvm"),
+    ],
+)  # fmt: skip
 def test_the_format_is_known_by_the_ending(tmp_path: Path, name: str, format_: str) -> None:
     (tmp_path / name).write_bytes(b"a\n")
 
@@ -148,8 +156,9 @@ def test_an_unknown_ending_asks_for_the_format(tmp_path: Path) -> None:
     assert trees(lines_of(tmp_path / "f.txt", "libsvm")) == [{"label": 1, "features": {"1": 1.0}}]
 
 
-def test_a_file_that_is_not_there_is_a_mistake_in_the_command(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="No such file"), reading(str(tmp_path / "none.csv")):
+@pytest.mark.parametrize("name", ["none.csv", "none.dat", "none"])
+def test_a_file_that_is_not_there_is_a_mistake_in_the_command(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match="No such file"), reading(str(tmp_path / name)):
         pass
 
 
