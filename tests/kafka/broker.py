@@ -42,6 +42,8 @@ FOR_TESTS = {
     "group.initial.rebalance.delay.ms": "0",  # nobody else is about to join
     "group.consumer.min.heartbeat.interval.ms": "500",
     "group.consumer.heartbeat.interval.ms": "500",  # KIP-848 rebalances take a few of these
+    "broker.session.timeout.ms": "3000",  # so long a killed node cannot come back under its number
+    "broker.heartbeat.interval.ms": "500",
     "offsets.topic.num.partitions": "3",  # 50 each would only slow the start
     "transaction.state.log.num.partitions": "3",
     "group.coordinator.append.linger.ms": "5",

@@ -171,7 +171,7 @@ class Service:
 
     def committed(self) -> int:
         """The next offset of partition 0 of the first input topic, 0 before the first commit."""
-        return self.topics.committed(self.group).get((self.input, 0), 0)
+        return self.topics.committed(self.group, self.input).get(0, 0)
 
     def until_committed(self, offset: int, worker: Worker) -> None:
         until(lambda: self.committed() >= offset or not worker.alive, f"offset {offset} of {self.input}", START_S)

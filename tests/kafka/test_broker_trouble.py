@@ -65,6 +65,6 @@ def test_a_broker_that_dies_and_comes_back_is_waited_for(hurt: Service, own_brok
     own_broker.start()
 
     hurt.until_committed(N, worker)
-    assert worker.status("/ready") == 200
+    until(lambda: worker.status("/ready") == 200, "it says that it is ready again")
     worker.stop()
     assert_nothing_shows(hurt)

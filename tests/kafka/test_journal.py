@@ -17,8 +17,11 @@ PARTITIONS = 3
 
 def until_all(service: Service, n: int, worker: Worker) -> None:
     """Wait until n records are committed over all partitions."""
-    committed = service.topics.committed
-    until(lambda: sum(committed(service.group).values()) >= n or not worker.alive, f"{n} committed", 90)
+
+    def committed() -> int:
+        return sum(service.topics.committed(service.group, service.input).values())
+
+    until(lambda: committed() >= n or not worker.alive, f"{n} committed", 90)
     assert worker.alive, worker.said()[-3000:]
 
 

@@ -28,7 +28,7 @@ def test_a_partition_added_under_a_running_worker_is_read_from_its_beginning(ser
     grown(made.topics, made.input, 2)
     Topics(made.topics.bootstrap).produce(made.input, [Record(value, partition=1) for value in events(7)])
     until(
-        lambda: made.topics.committed(made.group).get((made.input, 1)) == 7 or not worker.alive,
+        lambda: made.topics.committed(made.group, made.input).get(1) == 7 or not worker.alive,
         "the new partition is committed",
     )
     worker.stop()

@@ -48,6 +48,7 @@ class Topics:
         self.bootstrap = bootstrap
         self._client: dict[str, str | int | float] = {"bootstrap.servers": bootstrap, "log_level": 0}
         self._admin = AdminClient(dict(self._client))
+        self._onlookers: dict[str, Consumer] = {}  # by group
         self._producer = Producer({**self._client, "linger.ms": 5, "acks": "all", "message.max.bytes": 20_000_000})
 
     def create(self, topic: str, partitions: int = 1, **settings: str) -> str:
@@ -117,14 +118,16 @@ class Topics:
     def values(self, topic: str, isolation: str = "read_committed") -> list[bytes | None]:
         return [message.value() for message in self.read(topic, isolation)]
 
-    def committed(self, group: str) -> dict[tuple[str, int], int]:
-        """The group's offsets, those of open transactions left out."""
+    def committed(self, group: str, topic: str) -> dict[int, int]:
+        """The group's offsets by partition, those of open transactions left out. Asking is not joining."""
+        settings = {"group.id": group, "enable.auto.commit": False, "isolation.level": "read_uncommitted"}
+        consumer = self._onlookers.get(group) or Consumer({**self._client, **settings})
+        self._onlookers[group] = consumer
+        partitions = self.partitions(topic)
         deadline = time.monotonic() + ANSWER_S
         while True:
-            asked = self._admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
             try:
-                found = asked[group].result(ANSWER_S)
-                return {(p.topic, p.partition): p.offset for p in found.topic_partitions if p.offset >= 0}
+                return {p.partition: p.offset for p in consumer.committed(partitions, ANSWER_S) if p.offset >= 0}
             except KafkaException as error:  # a coordinator that is still loading, or dead for a moment
                 assert time.monotonic() < deadline, error
                 time.sleep(0.05)
