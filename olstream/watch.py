@@ -85,6 +85,7 @@ class Watch:
         self._since_checkpoint += self._since_commit
         self._since_commit = 0
         self.metrics.uncheckpointed(self._since_checkpoint)
+        self.health.broker(True)
 
     def checkpoint_taken(self) -> None:
         self._since_checkpoint = 0

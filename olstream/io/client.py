@@ -6,9 +6,10 @@ Users' own properties win, but for those the guarantees rest on: `config` has re
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from threading import Lock, Thread
 from typing import Any, Final, Literal, TypeVar, overload
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer
@@ -71,7 +72,7 @@ class Errors:
         self.on_error = on_error
         self.fenced = False  # a producer of ours failed for good because a newer one has its id
         self._refused: tuple[float, str] | None = None
-        self._mutex = threading.Lock()
+        self._mutex = Lock()
 
     def __call__(self, error: ClientError) -> None:
         with self._mutex:
@@ -175,6 +176,31 @@ def _made(client: Callable[[dict[str, Any]], T], properties: dict[str, Any], con
         return client(properties)
     except KafkaException as error:
         raise refused_property(error, config) from None
+
+
+def bounded(call: Callable[[], T], limit_s: float, alive: Callable[[], None]) -> T:
+    """A call that may ignore its own timeout; past the limit it is left behind, with its thread and its client.
+
+    send_offsets_to_transaction can wait for ever for a coordinator that is gone (confluentinc/librdkafka#5456).
+    """
+    outcome: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(call())
+        except BaseException as exception:
+            outcome.set_exception(exception)
+
+    Thread(target=run, name="bounded call", daemon=True).start()
+    give_up_s = time.monotonic() + limit_s
+    while True:
+        try:
+            return outcome.result(timeout=0.5)
+        except TimeoutError:
+            if time.monotonic() > give_up_s:
+                error = ClientError(ClientError._TIMED_OUT, f"the client did not come back within {limit_s:g} s")
+                raise KafkaException(error) from None
+        alive()
 
 
 def transaction_timeout_of(config: Config) -> float:

@@ -26,6 +26,7 @@ from olstream.io.client import (
     NOT_A_MEMBER,
     REFUSED,
     Errors,
+    bounded,
     client_error,
     producer,
     transaction_timeout_of,
@@ -147,7 +148,8 @@ class TransactionalSink:
         marked = [TopicPartition(topic, p, offset, metadata=MARK) for (topic, p), offset in sorted(offsets.items())]
         member = self.group.consumer.consumer_group_metadata()  # never cached: it changes with every rebalance
         # Retriable but not resumable: repeated with the very same arguments.
-        self._patiently(lambda timeout_s: self._client.send_offsets_to_transaction(marked, member, timeout_s))
+        send = self._client.send_offsets_to_transaction
+        self._patiently(lambda timeout_s: bounded(lambda: send(marked, member, timeout_s), 2 * timeout_s, self.alive))
 
     def _patiently(self, call: Callable[[float], Any]) -> None:
         """Repeat a call that may be repeated, until the broker would have given the transaction up anyway."""
