@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from olstream.classes import Classes
 from olstream.learners._jit import F64, I64
-from olstream.messages import Example, Reason, Reject
+from olstream.messages import Example, Reason, Reject, SparseRow
 from olstream.values import label_text
 from olstream.vocabulary import Form
 
 Bools: TypeAlias = NDArray[np.bool_]
 
+ARRAYS: Final = frozenset({list, SparseRow})
 LARGEST: Final = float(np.finfo(np.float64).max)
 
 
@@ -148,14 +149,14 @@ def _value(label: Any) -> float | Reject:
 
 
 def form_of(features: Any) -> Form:
-    return ("array", len(features)) if type(features) is list else "object"
+    return ("array", len(features)) if type(features) in ARRAYS else "object"
 
 
 def _all_of_form(features: list[Any], form: Form) -> bool:
     kinds = set(map(type, features))
     if form == "object":
-        return list not in kinds
-    return isinstance(form, tuple) and kinds == {list} and set(map(len, features)) == {form[1]}
+        return ARRAYS.isdisjoint(kinds)
+    return isinstance(form, tuple) and kinds <= ARRAYS and set(map(len, features)) == {form[1]}
 
 
 def _of_form(features: Any, form: Form) -> Reject | None:

@@ -11,8 +11,9 @@ It is the same Model that the service runs: the same rows give the same weights 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -24,11 +25,12 @@ from olstream import given
 from olstream.config import LearnerConfig, MonitorConfig
 from olstream.errors import ConfigError, StateError
 from olstream.learners import base
-from olstream.messages import Label, Reject
+from olstream.messages import Example, Label, Reject, SparseRow
 from olstream.model import Model, Rows
 from olstream.values import label_text
 
 NAME = "learner"  # of the one learner in a saved folder
+_NUMBERS_MAX = 1 << 20  # of rows that were sparse, made dense at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +102,16 @@ class Learner:
         examples, finite = given.examples(rows, labels, weights)
         barred = ~np.array(finite, np.bool_)
         _raise(self._model.refusals(examples, barred))
-        done = self._model.predict_then_update(examples, barred=barred)
-        return [_report(done, i, self._model.task) for i in range(done.n)]
+        reports: list[Report] = []
+        for start, end in pairwise([*range(0, len(examples), self._rows_at_once(examples)), len(examples)]):
+            done = self._model.predict_then_update(examples[start:end], barred=barred[start:end])
+            reports += [_report(done, i, self._model.task) for i in range(done.n)]
+        return reports
+
+    def _rows_at_once(self, examples: Sequence[Example]) -> int:
+        """All of them, but where `scale` fills sparse rows up with zeros."""
+        sparse = [example.features for example in examples if isinstance(example.features, SparseRow)]
+        return max(1, _NUMBERS_MAX // sparse[0].size) if sparse and self._model.scaler else max(1, len(examples))
 
     def predict(self, features: Any) -> Prediction:
         """What the learner says of these features; nothing changes."""

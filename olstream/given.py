@@ -10,11 +10,13 @@ import math
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from olstream.messages import Example, Reason
+from olstream.messages import Example, Reason, SparseRow
+
+Features: TypeAlias = dict[str, float | str] | list[float] | SparseRow
 
 
 def example(features: Any, label: Any, weight: Any) -> tuple[Example, bool]:
@@ -25,7 +27,7 @@ def example(features: Any, label: Any, weight: Any) -> tuple[Example, bool]:
 
 
 def examples(rows: Any, labels: Iterable[Any], weights: Iterable[Any] | None) -> tuple[list[Example], list[bool]]:
-    """Many rows: a list of mappings or sequences, a 2-D array, or a SciPy matrix in rows (CSR)."""
+    """Many rows: a list of mappings or sequences, a 2-D array, or a SciPy matrix, best in rows (CSR)."""
     row_list, label_list = _rows(rows), list(labels)
     weight_list = [1.0] * len(row_list) if weights is None else list(weights)
     if not len(row_list) == len(label_list) == len(weight_list):
@@ -35,25 +37,43 @@ def examples(rows: Any, labels: Iterable[Any], weights: Iterable[Any] | None) ->
 
 
 def _rows(rows: Any) -> list[Any]:
-    if isinstance(rows, np.ndarray):
+    is_sparse = _is_sparse(rows)
+    if is_sparse or isinstance(rows, np.ndarray):
         if rows.ndim != 2:
             _refuse(Reason.BAD_FEATURES, f"rows are an array of {rows.ndim} dimensions, 2 are needed")
-        return list(rows)
-    if hasattr(rows, "indptr") and hasattr(rows, "tocsr"):
-        return _csr_rows(rows.tocsr())
+        return _sparse_rows(rows) if is_sparse else list(rows)
     return list(rows)
 
 
-def _csr_rows(matrix: Any) -> list[dict[str, float]]:
-    """Stored entries only, named by position as the columns of an array would be."""
-    matrix = matrix.copy()
-    matrix.sum_duplicates()
-    indptr, values = matrix.indptr.tolist(), matrix.data.tolist()
-    names = [str(i) for i in matrix.indices.tolist()]
-    return [dict(zip(names[start:end], values[start:end], strict=True)) for start, end in pairwise(indptr)]
+def _is_sparse(rows: Any) -> bool:
+    """Whether it is one of SciPy's matrices or arrays, which need not be installed."""
+    return hasattr(rows, "tocsr")
 
 
-def _features(features: Any) -> tuple[dict[str, float | str] | list[float], bool]:
+def _sparse_rows(matrix: Any) -> list[SparseRow]:
+    matrix = matrix.tocsr()
+    size = int(matrix.shape[-1])
+    if not size:
+        _refuse(Reason.BAD_FEATURES, "features are an empty array")
+    if matrix.dtype.kind not in "buif":
+        _refuse(Reason.BAD_FEATURES, f"features are {matrix.dtype}, and not numbers that a double can hold")
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    with np.errstate(over="ignore"):
+        indices, values = matrix.indices.astype(np.int64), matrix.data.astype(np.float64)
+    bounds = pairwise(matrix.indptr.tolist())
+    return [SparseRow(size, indices[start:end], values[start:end]) for start, end in bounds]
+
+
+def _features(features: Any) -> tuple[Features, bool]:
+    if isinstance(features, SparseRow):
+        return _sparse(features)
+    if _is_sparse(features):
+        rows = _sparse_rows(features)
+        if len(rows) != 1:
+            _refuse(Reason.BAD_FEATURES, f"a matrix of {len(rows)} rows, 1 is needed")
+        return _sparse(rows[0])
     if isinstance(features, Mapping):
         return _object(features)
     if isinstance(features, np.ndarray):
@@ -90,6 +110,13 @@ def _array(features: Sequence[Any]) -> tuple[list[float], bool]:
     values = [_double(value, str(i)) for i, value in enumerate(features)]
     finite = all(map(math.isfinite, values))
     return (values if finite else [value if math.isfinite(value) else 0.0 for value in values]), finite
+
+
+def _sparse(row: SparseRow) -> tuple[SparseRow, bool]:
+    finite = np.isfinite(row.values)
+    if finite.all():
+        return row, True
+    return SparseRow(row.size, row.positions[finite], row.values[finite]), False
 
 
 def _double(value: Any, name: str) -> float:

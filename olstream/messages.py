@@ -12,6 +12,8 @@ from enum import StrEnum
 from typing import Any, Final, TypeAlias
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 Headers: TypeAlias = list[tuple[str, bytes | None]]
 Label: TypeAlias = str | int | float | bool
@@ -63,9 +65,27 @@ class Reject:
     detail: str
 
 
+@dataclass(frozen=True, slots=True)
+class SparseRow:
+    """An array most of whose numbers are 0: the others, by position. It means what that array means."""
+
+    size: int
+    positions: NDArray[np.int64]  # ascending, each once
+    values: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return self.size
+
+    def dense(self) -> list[float]:
+        row = np.zeros(self.size)
+        row[self.positions] = self.values
+        numbers: list[float] = row.tolist()
+        return numbers
+
+
 class Example(msgspec.Struct, gc=False):
-    """What a message says. `features` is a mapping name -> number or category text, a list
-    (array form), a struct of the fast path, or None in a label-only message."""
+    """What a message says. `features` is a mapping name -> number or category text, a list or a
+    SparseRow (array form), a struct of the fast path, or None in a label-only message."""
 
     id: str | int | None = None
     features: Any = None

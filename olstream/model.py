@@ -22,7 +22,7 @@ from olstream.evaluate import SEEN, UPDATES, Tally
 from olstream.learners import _cache, base
 from olstream.learners._jit import F64
 from olstream.learners._state import LinearState
-from olstream.messages import Example, Label, Reject
+from olstream.messages import Example, Label, Reject, SparseRow
 from olstream.rows import Counts, Rows
 from olstream.scale import Scaler
 from olstream.vectorize import Batch, vectorize
@@ -103,7 +103,7 @@ class Model:
         stopped = np.zeros(n, np.bool_) if barred is None else barred[admitted.positions]
         measured = ~np.isnan(admitted.target) & (admitted.weight > 0.0) & ~stopped
         learnt = measured if learns else np.zeros(n, np.bool_)
-        batch = self.vectorize(vocabulary, admitted.features, learnt)
+        batch = self.vectorize(vocabulary, self._scalable(admitted.features), learnt)
         columns = self._columns(admitted, learnt)
         if self.scaler is not None:
             unstable = self.scaler.standardise(batch, learnt, vocabulary.n_columns)
@@ -119,6 +119,12 @@ class Model:
         if admitted.rejects:
             rows.spread_out(np.array(admitted.positions, np.int64), len(examples))
         return rows
+
+    def _scalable(self, features: list[Any]) -> list[Any]:
+        """A 0 that is not there has a mean and a deviation all the same."""
+        if self.scaler is None or SparseRow not in set(map(type, features)):
+            return features
+        return [row.dense() if isinstance(row, SparseRow) else row for row in features]
 
     def _columns(self, admitted: Admitted, learnt: Bools) -> base.Columns:
         columns = base.Columns(len(admitted.positions), self._n_vectors if self.task == "multiclass" else None)

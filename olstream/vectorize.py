@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from olstream.learners._jit import F64, I64, U8
+from olstream.messages import SparseRow
 from olstream.scale import Scaler
 from olstream.shapes import FeaturesShape, FeaturesStruct
 from olstream.vocabulary import BIAS, UNSEEN, Vocabulary, number_text
@@ -24,7 +25,11 @@ from olstream.vocabulary import BIAS, UNSEEN, Vocabulary, number_text
 __all__ = ["BIAS", "UNSEEN", "Batch", "Scaler", "Vocabulary", "vectorize"]
 
 Entry: TypeAlias = tuple[int, float, int]  # column, value, 1 where `scale` may touch the value
-Form: TypeAlias = FeaturesShape | int | None  # of a row: names it shares with others, length of an array, neither
+# Of a row: the names that it shares with others, the length of an array (of a sparse one: "sparse", length), neither.
+Sparse: TypeAlias = tuple[Literal["sparse"], int]
+Form: TypeAlias = FeaturesShape | int | Sparse | None
+
+KnownT = TypeVar("KnownT")
 
 # With fewer rows of one form in a row, arrays cost more than they save.
 _RUN_MIN: Final = 8
@@ -60,18 +65,63 @@ class _Block(NamedTuple):
 
 def vectorize(vocabulary: Vocabulary, features: Sequence[Any], learnt: Sequence[bool] | NDArray[np.bool_]) -> Batch:
     """Rows for a learner. Names grow by rows that are `learnt`; in others, what is new stands under UNSEEN."""
-    blocks = []
+    blocks: list[_Block] = []
     start = 0
     for form, run in _runs(features):
-        block = _as_table(vocabulary, run, form) if len(run) >= _RUN_MIN else None
-        if block is None:
-            block = _one_by_one(vocabulary, run, learnt[start : start + len(run)])
-        blocks.append(block)
+        blocks += _blocks(vocabulary, form, run, learnt[start : start + len(run)])
         start += len(run)
     joined = blocks[0] if len(blocks) == 1 else _joined(blocks)
     indptr = np.zeros(len(joined.sizes) + 1, np.int64)
     np.cumsum(joined.sizes, out=indptr[1:])
     return Batch(indptr, joined.indices, joined.values, joined.numeric)
+
+
+def _blocks(
+    vocabulary: Vocabulary, form: Form, run: Sequence[Any], learnt: Sequence[bool] | NDArray[np.bool_]
+) -> Iterator[_Block]:
+    """A run of rows of one form, as fast as its names allow."""
+    if isinstance(form, tuple):
+        yield from _sparse_blocks(vocabulary, form, run, learnt)
+        return
+    block = _as_table(vocabulary, run, form) if len(run) >= _RUN_MIN else None
+    yield _one_by_one(vocabulary, run, learnt) if block is None else block
+
+
+def _sparse_blocks(
+    vocabulary: Vocabulary, form: Sparse, run: Sequence[SparseRow], learnt: Sequence[bool] | NDArray[np.bool_]
+) -> Iterator[_Block]:
+    """Sparse rows. The first that is learnt brings the names of all positions, as its array would."""
+    start = 0
+    columns = _columns_by_position(vocabulary, form)
+    if columns is None:
+        start = next((i + 1 for i, is_learnt in enumerate(learnt) if is_learnt), len(run))
+        yield _one_by_one(vocabulary, run[:start], learnt[:start])
+        columns = _columns_by_position(vocabulary, form)
+    if columns is None:
+        yield _one_by_one(vocabulary, run[start:], learnt[start:])
+    elif start < len(run):
+        yield _sparse_table(columns, run[start:], int(vocabulary.bias))
+
+
+def _sparse_table(columns: I64, run: Sequence[SparseRow], first: int) -> _Block:
+    sizes = np.fromiter((len(row.positions) for row in run), np.int64, len(run))
+    rows, biases = np.arange(len(run)), first * len(run)
+    row = np.concatenate([np.repeat(rows, first), np.repeat(rows, sizes)])
+    indices = np.concatenate([np.full(biases, BIAS), *(columns[row.positions] for row in run)])
+    values = np.concatenate([np.ones(biases), *(row.values for row in run)])
+    order = np.lexsort((indices, row))
+    return _Block(sizes + first, indices[order], values[order], (order >= biases).astype(np.uint8))
+
+
+def _columns_by_position(vocabulary: Vocabulary, form: Sparse) -> I64 | None:
+    """The column of each position, once all of them have one. Codes, and names past `names_max`, depend on the row."""
+    remembered: I64 | None = vocabulary.remembered.get(form)
+    if remembered is not None or vocabulary.category or form[1] > vocabulary.names_max:
+        return remembered
+    columns = [vocabulary.numbers.get(str(i), UNSEEN) for i in range(form[1])]
+    if UNSEEN in columns:
+        return None
+    return _remember(vocabulary, form, np.array(columns, np.int64))
 
 
 def _runs(features: Sequence[Any]) -> Iterator[tuple[Form, Sequence[Any]]]:
@@ -87,6 +137,8 @@ def _form(features: Any) -> Form:
     if isinstance(features, FeaturesStruct):
         shape: FeaturesShape = features.shape
         return shape
+    if isinstance(features, SparseRow):
+        return "sparse", features.size
     return None if isinstance(features, dict) else len(features)
 
 
@@ -95,7 +147,7 @@ def _joined(blocks: Sequence[_Block]) -> _Block:
     return _Block(*(np.concatenate(arrays) for arrays in zip(empty, *blocks, strict=True)))
 
 
-def _as_table(vocabulary: Vocabulary, run: Sequence[Any], form: Form) -> _Block | None:
+def _as_table(vocabulary: Vocabulary, run: Sequence[Any], form: FeaturesShape | int | None) -> _Block | None:
     """Rows of one form, all of whose names are known, without a loop over entries; None where one is not."""
     known = None if form is None else _known(vocabulary, form)
     if known is None:
@@ -154,7 +206,10 @@ def _known(vocabulary: Vocabulary, form: FeaturesShape | int) -> _Known | None:
     if UNSEEN in columns:
         return None
     array = np.array(columns, np.int64)
-    known = _Known(array, np.argsort(array), [(i, names[i]) for i in coded])
+    return _remember(vocabulary, form, _Known(array, np.argsort(array), [(i, names[i]) for i in coded]))
+
+
+def _remember(vocabulary: Vocabulary, form: Form, known: KnownT) -> KnownT:
     if len(vocabulary.remembered) >= _FORMS_MAX:
         vocabulary.remembered.clear()
     vocabulary.remembered[form] = known
@@ -177,7 +232,7 @@ def _entries(vocabulary: Vocabulary, features: Any, is_learnt: bool) -> list[Ent
     numbers, categories, category = vocabulary.numbers, vocabulary.categories, vocabulary.category
     entries: list[Entry] = [(BIAS, 1.0, 0)] if vocabulary.bias else []
     unknown: list[tuple[str, str | None, float]] = []
-    for name, value in _items(features):
+    for name, value in _items(features, vocabulary, is_learnt):
         if isinstance(value, str) or name in category:
             text = _text(value)
             texts = categories.get(name)
@@ -217,11 +272,16 @@ def _unknown(vocabulary: Vocabulary, unknown: list[tuple[str, str | None, float]
     return [*entries, *in_bucket.values()]
 
 
-def _items(features: Any) -> Iterable[tuple[str, Any]]:
+def _items(features: Any, vocabulary: Vocabulary, is_learnt: bool) -> Iterable[tuple[str, Any]]:
     if isinstance(features, FeaturesStruct):
         return features.shape.plain(features).items()
     if isinstance(features, dict):
         return features.items()
+    if isinstance(features, SparseRow):
+        # A 0 says nothing but its name, and is a code where numbers are codes
+        if not vocabulary.category and not (is_learnt and features.size <= vocabulary.names_max):
+            return zip(map(str, features.positions.tolist()), features.values.tolist(), strict=True)
+        features = features.dense()
     return ((str(i), value) for i, value in enumerate(features))
 
 

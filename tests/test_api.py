@@ -122,17 +122,6 @@ def test_arrays_lists_and_scalars_are_the_same_rows(one_by_one: Any) -> None:
     assert set(m.weights()) == {"0", "1", "2"}
 
 
-@pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix])
-def test_sparse_rows_are_mappings_of_what_is_stored(make: Any) -> None:
-    m, expected = Learner("arow"), Learner("arow")
-
-    m.learn_many(make(ROWS), LABELS)
-    expected.learn_many([{str(j): x for j, x in enumerate(row) if x} for row in ROWS.tolist()], LABELS)
-
-    assert m.weights() == expected.weights()
-    assert m.digest() == expected.digest()
-
-
 def test_the_library_and_the_service_learn_the_same() -> None:
     rng = np.random.default_rng(5)
     rows = [{"a": float(x), "b": 1.0, "kind": str(rng.choice(["u", "v"]))} for x in rng.normal(size=50)]

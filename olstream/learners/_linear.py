@@ -159,10 +159,12 @@ def move(w: F64, s: F64, idx: I64, val: F64, alpha: float) -> None:
 
 @kernel
 def narrow(s: F64, idx: I64, val: F64, q: float, beta: float, rest: float) -> None:
-    """The diagonal of S - beta (S x)(S x)^T; never up, and never to zero."""
+    """The diagonal of S - beta (S x)(S x)^T; never up, and never to zero. Where x is 0 it stays as it is."""
     if s.size == 0:
         return
     for k in range(idx.size):
+        if val[k] == 0.0:  # rest + beta q need not round to 1
+            continue
         i = idx[k]
         others = max(0.0, q - s[i] * val[k] * val[k])
         factor = min(1.0, rest + beta * others)

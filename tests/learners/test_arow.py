@@ -97,3 +97,15 @@ def test_only_what_is_there_can_be_chosen() -> None:
         Learner("arow", params={"covariance": "full"})
     with pytest.raises(ConfigError, match="arow has no task multiclass"):
         Learner("arow", task="multiclass")
+
+
+def test_a_feature_of_value_0_keeps_its_weight_and_its_variance_to_the_last_bit() -> None:
+    rng = np.random.default_rng(2)
+    m = Learner("arow", bias=False)
+    m.learn([0.7, 0.3, 0.9], 1)
+
+    for y in (0, 1) * 50:
+        before = m.weights()["1"], m.variances()["1"]
+        m.learn([float(rng.normal()), 0.0, float(rng.normal())], y)
+
+        assert (m.weights()["1"], m.variances()["1"]) == before
