@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from contextlib import ExitStack
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import confluent_kafka
@@ -22,7 +22,7 @@ from olstream.config import Config
 from olstream.errors import KafkaError
 from olstream.health import Health
 from olstream.io import http, kafka_admin
-from olstream.io.client import Errors
+from olstream.io.client import Errors, call_for_rebalance
 from olstream.io.clock import SystemClock
 from olstream.io.disk import Store, slot_directory
 from olstream.io.kafka_read import KafkaInputs, KafkaJournal
@@ -148,6 +148,9 @@ class App:
                 watch,
             )
             self.health.restored()
+            if self._has_grown(recovered):
+                log.info("the inputs have other partitions than before: calling the group to share them out")
+                Thread(target=call_for_rebalance, args=(config, self.errors), name="passer-by", daemon=True).start()
             try:
                 loop.run(stop)
             except Lost:
@@ -187,6 +190,13 @@ class App:
         )
         return recovered
 
+    def _has_grown(self, recovered: Recovered) -> bool:
+        before = recovered.facts.get("partitions", {})
+        return any(before.get(topic, n) != n for topic, n in self._partitions().items())
+
+    def _partitions(self) -> dict[str, int]:
+        return {topic: self.topics[topic].partitions for topic in self.config.input.topics}
+
     def _facts(self, journal: KafkaJournal) -> dict[str, Any]:
         """What a later start compares with, and what people want to know of a checkpoint."""
         return {
@@ -195,6 +205,7 @@ class App:
             "run": self.run_id,
             "guarantee": self.config.guarantee,
             "journal": {"topic": journal.topic, "partition": journal.partition, "partitions": journal.partitions},
+            "partitions": self._partitions(),
             "topic_ids": {
                 name: facts.id for name, facts in sorted(self.topics.items()) if name in self.config.input.topics
             },

@@ -37,6 +37,7 @@ class Recovered:
     position: Position
     replayed: int
     found: str  # "checkpoint", "journal" or "new": what it was built from
+    facts: Mapping[str, Any] = field(default_factory=dict)  # of the checkpoint
 
 
 @dataclass(slots=True)
@@ -90,7 +91,7 @@ class Recovery:
         changed = plan.found != "checkpoint" or settings(plan.config) != settings(self.config)
         if changed:
             self.store.save(checkpoint_of(self.config, models, position, self.facts))
-        return Recovered(models, position, replayed, plan.found)
+        return Recovered(models, position, replayed, plan.found, checkpoint.facts if checkpoint else {})
 
     def _from_checkpoint(self, checkpoint: Checkpoint) -> _Plan:
         self._refuse_other_topics(checkpoint.facts)

@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from typing import Any, Final, Literal, TypeVar, overload
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer
@@ -140,6 +140,22 @@ def member(
         "error_cb": on_error or errors,
     }
     return _made(Consumer, properties, config)
+
+
+def call_for_rebalance(config: Config, errors: Errors) -> None:
+    """Join the group for a moment, for no input, so that it shares out all partitions that there are now.
+
+    A static member that comes back gets its old partitions without anybody looking for new ones.
+    """
+    shared_out = Event()
+    given = properties_of("consumer", config, errors)
+    given.pop("group.instance.id", None)
+    passer_by = Consumer({**membership(config), **given, **_tied(config), "group.instance.id": ""})
+    passer_by.subscribe([config.journal_topic], on_assign=lambda _consumer, _partitions: shared_out.set())
+    give_up_s = time.monotonic() + config.kafka_wait_s
+    while not shared_out.is_set() and time.monotonic() < give_up_s:
+        passer_by.poll(0.1)
+    passer_by.close()
 
 
 def _tied(config: Config) -> dict[str, Any]:

@@ -110,10 +110,19 @@ class Store:
             os.rename(folder, folder.with_name(f"{label}-{folder.name}"))
 
     def _prune(self) -> None:
-        for folder in list(newest_first(self.directory))[self.keep :]:
+        """Keep the newest of each of the `keep` last states: an idle worker does not push out the older ones."""
+        kept: set[str] = set()
+        for folder in list(newest_first(self.directory)):
+            if _seq(folder) not in kept and len(kept) < self.keep:
+                kept.add(_seq(folder))
+                continue
             doomed = folder.with_name(f".writing-{folder.name}")  # swept at the next start should we die here
             os.rename(folder, doomed)
             shutil.rmtree(doomed, ignore_errors=True)
+
+
+def _seq(folder: Path) -> str:
+    return folder.name.removeprefix(PREFIX).split("-")[0]
 
 
 def newest_first(directory: Path) -> Iterator[Path]:
@@ -124,7 +133,7 @@ def newest_first(directory: Path) -> Iterator[Path]:
             written_ns = folder.stat().st_mtime_ns
         except FileNotFoundError:  # pruned by its owner while we look
             written_ns = 0
-        return folder.name.removeprefix(PREFIX).split("-")[0], written_ns
+        return _seq(folder), written_ns
 
     yield from sorted(directory.glob(f"{PREFIX}*"), key=age, reverse=True)
 

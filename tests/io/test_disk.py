@@ -61,6 +61,14 @@ def test_the_newest_of_several_is_loaded_and_only_so_many_are_kept(tmp_path: Pat
     assert len(folders(store)) == 2
 
 
+def test_a_state_written_again_does_not_push_out_the_older_ones(tmp_path: Path) -> None:
+    store = opened(tmp_path, keep=2)
+    for seq in (8, 9, 9, 9):
+        store.save(checkpoint(seq))
+
+    assert [name.split("-")[1] for name in folders(store)] == ["000000000008", "000000000009"]
+
+
 def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
     store = opened(tmp_path)
     store.save(checkpoint(1))

@@ -37,3 +37,21 @@ def test_a_partition_added_under_a_running_worker_is_read_from_its_beginning(ser
         [(0, i) for i in range(5)] + [(1, i) for i in range(7)]
     )
     assert made.inspect()["offsets"] == {made.input: {"0": 5, "1": 7}}
+
+
+def test_a_partition_added_while_the_worker_was_away_is_found_at_its_return(service: ServiceFactory) -> None:
+    """Back within the session's time, a static member gets its old partitions: it has to ask for the new one."""
+    made = service().make_topics()
+    made.topics.produce(made.input, events(5))
+    made.run_to(5)
+
+    grown(made.topics, made.input, 2)
+    Topics(made.topics.bootstrap).produce(made.input, [Record(value, partition=1) for value in events(7)])
+    worker = made.start().until_ready()
+    until(
+        lambda: made.topics.committed(made.group, made.input).get(1) == 7 or not worker.alive,
+        "the new partition is committed",
+    )
+    worker.stop()
+
+    assert made.inspect()["offsets"] == {made.input: {"0": 5, "1": 7}}
