@@ -12,9 +12,8 @@ from typing import Any, Final
 
 from olstream.errors import ConfigError
 from olstream.messages import Label, Reason, Reject
-from olstream.values import label_text
+from olstream.values import CLASS_IS, class_text, label_text
 
-TEXT_MAX: Final = 256
 POSITIVE_TEXTS: Final = ("1", "true")
 NEGATIVE_TEXTS: Final = ("0", "-1", "false")
 
@@ -90,9 +89,9 @@ class Classes:
 
     def find(self, label: Label) -> int | Reject:
         """The index that the label has, or would have if it were learnt next; nothing changes."""
-        text = label_text(label) if _is_class(label) else None
-        if text is None or not 1 <= len(text) <= TEXT_MAX:
-            return Reject(Reason.BAD_LABEL, "a class is text of 1 to 256 characters, an integer, or a boolean")
+        text = class_text(label)
+        if text is None:
+            return Reject(Reason.BAD_LABEL, CLASS_IS)
         index = self._index.get(text)
         if index is not None:
             return index
@@ -139,10 +138,3 @@ class Classes:
         for index, form in enumerate(state["forms"]):
             if form is not None:
                 self._enter(json.loads(form), index)
-
-
-def _is_class(label: object) -> bool:
-    if isinstance(label, float):
-        return label.is_integer()
-    # an integer of more than 1100 bits is longer than any text allowed, and slow to write out
-    return isinstance(label, str) or (isinstance(label, int) and label.bit_length() <= 1100)

@@ -30,13 +30,13 @@ from olstream import configfile, mistakes, properties
 from olstream.errors import ConfigError
 from olstream.mistakes import wrong
 from olstream.values import (
+    ClassLabel,
     Detectors,
     DottedPath,
     Duration,
     Factors,
     FeaturesPath,
     Group,
-    Label,
     LabelOrMore,
     LearnerName,
     Lengths,
@@ -149,7 +149,7 @@ class LearnerConfig(Section):
     task: Literal["binary", "multiclass", "regression"] = "binary"
     params: dict[str, Any] = {}
     """Hyperparameters under the paper's letters."""
-    classes: list[Label] | None = None
+    classes: list[ClassLabel] | None = None
     """[negative, positive] or the list of classes; null = learnt from the stream."""
     classes_max: Annotated[Whole, Field(ge=2, lt=2**31)] = 1000
     """More distinct labels than that are `unknown_label`."""

@@ -13,8 +13,8 @@ from olstream.config import FieldsConfig
 from olstream.instant import rfc3339_ms
 from olstream.messages import Example, Label, Reason, Reject
 from olstream.parse import INTEGER_MAX, INTEGER_MIN, nfc
+from olstream.values import TEXT_MAX
 
-TEXT_MAX: Final = 256  # characters of an id or a label
 TS_MAX: Final = 2**63 - 1
 WHOLE: Final = "."  # the whole message is the features object
 _OPTIONAL: Final = ("weight", "ts", "learner")

@@ -10,7 +10,7 @@ from olstream.values import seconds_text
 _FROM_ENVIRONMENT: Final = {"$ref": "#/$defs/FromEnvironment"}
 # pydantic leaves the bounds of values that it converts first under its own names.
 _BOUNDS: Final = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
-_DURATION: Final = {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*(ms|s|m|h|d)\s*$|\$\{"}
+_DURATION: Final = {"type": "string", "pattern": r"^(\s*[0-9]+(\.[0-9]+)?\s*(ms|s|m|h|d))+\s*$|\$\{"}
 
 
 def json_schema() -> dict[str, Any]:

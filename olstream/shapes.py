@@ -26,9 +26,10 @@ from msgspec import Meta
 from msgspec.structs import astuple
 
 from olstream.instant import rfc3339_ms
-from olstream.interpret import TEXT_MAX, TS_MAX, Interpreter
+from olstream.interpret import TS_MAX, Interpreter
 from olstream.messages import Example
 from olstream.parse import INTEGER_MIN
+from olstream.values import TEXT_MAX
 
 Kind: TypeAlias = Literal["number", "text", "boolean", "null", "array", "object"]
 

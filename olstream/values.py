@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo
@@ -13,21 +14,27 @@ from olstream.mistakes import wrong
 
 Label: TypeAlias = str | int | float | bool
 
-_UNITS_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+TEXT_MAX: Final = 256  # characters of a class, or of an id
+CLASS_IS: Final = f"a class is text of 1 to {TEXT_MAX} characters, a whole number, true or false"
+
+_UNITS_MS: Final = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}  # as they follow in 1h30m
 _UNITS_BYTES: Final = {"B": 1, "kB": 1000, "MB": 1000**2, "GB": 1000**3, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 _QUANTITY: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)")
+_DURATION: Final = re.compile(rf"(?:{_QUANTITY.pattern}\s*)+")
 _GROUP: Final = re.compile(r"[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,199}")
 _LEARNER: Final = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+_INTEGER_BITS_MAX: Final = 1100  # longer in digits than any class, and slow to write out
 _TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 def _seconds(value: object, info: ValidationInfo) -> object:
     if isinstance(value, int | float) and not isinstance(value, bool) and not (info.context or {}).get("file"):
         return float(value)
-    match = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
-    if match is None or match[2] not in _UNITS_S:
-        raise wrong(f"must be a duration with its unit, such as 200ms, 30s, 5m or 1h, not {value!r}")
-    return int(match[1]) / 1000 if match[2] == "ms" and match[1].isdigit() else float(match[1]) * _UNITS_S[match[2]]
+    parts = _QUANTITY.findall(value) if isinstance(value, str) and _DURATION.fullmatch(value.strip()) else []
+    units = [unit for _, unit in parts]
+    if not parts or units != [unit for unit in _UNITS_MS if unit in units]:
+        raise wrong(f"must be a duration with its unit, such as 200ms, 30s, 5m or 1h30m, not {value!r}")
+    return float(sum(Decimal(number) * _UNITS_MS[unit] for number, unit in parts) / 1000)
 
 
 def seconds_text(value_s: float) -> str:
@@ -79,13 +86,31 @@ def _dotted_path(value: str) -> str:
     return value
 
 
+def _class(value: object) -> object:
+    if class_text(value) is None:
+        raise wrong(f"{_told(value)} is no class: {CLASS_IS}")
+    return value
+
+
+def _told(value: object) -> str:
+    if isinstance(value, str) and len(value) > TEXT_MAX:
+        return f"a text of {len(value)} characters"
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else f"{value!r}"
+
+
+def _single(value: object) -> object:
+    if not isinstance(value, str | int | float):
+        raise wrong(f"must be text, a number, true or false, not {_told(value)}")
+    return value
+
+
 def _listed(value: object) -> object:
     return [value] if isinstance(value, str | int | float) else value
 
 
 def _by_label(value: object) -> object:
     """A mapping by class text: the keys of a file are text, and `1.0` means the class 1."""
-    return {label_text(_unquoted(key)): factor for key, factor in value.items()} if isinstance(value, dict) else value
+    return {label_text(_class(_unquoted(key))): one for key, one in value.items()} if isinstance(value, dict) else value
 
 
 def _drift(value: object) -> object:
@@ -135,7 +160,11 @@ Detectors = Annotated[
         | None,
     ),
 ]
-LabelOrMore = Annotated[list[Label], BeforeValidator(_listed, json_schema_input_type=list[Label] | Label)]
+ClassLabel = Annotated[Label, BeforeValidator(_class, json_schema_input_type=Label)]
+LabelOrMore = Annotated[
+    list[Annotated[Label, BeforeValidator(_single, json_schema_input_type=Label)]],
+    BeforeValidator(_listed, json_schema_input_type=list[Label] | Label),
+]
 Lengths = Annotated[
     list[Annotated[Whole, Field(ge=1, le=10)]], BeforeValidator(_listed, json_schema_input_type=list[int] | int)
 ]
@@ -146,3 +175,21 @@ def label_text(label: object) -> str:
     if isinstance(label, bool):
         return "true" if label else "false"
     return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
+
+
+def class_text(label: object) -> str | None:
+    """The text of what a message could carry as a class; None for anything else."""
+    if isinstance(label, float) and not label.is_integer():
+        return None
+    if isinstance(label, int) and label.bit_length() > _INTEGER_BITS_MAX:
+        return None
+    text = label_text(label) if isinstance(label, str | int | float) else ""
+    return text if 1 <= len(text) <= TEXT_MAX and _is_writable(text) else None
+
+
+def _is_writable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+    return True
