@@ -7,6 +7,7 @@ less what only a program can use (callbacks) and what its share consumer needs.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
@@ -92,6 +93,18 @@ TRANSACTION_TIMEOUT_S: Final = 10.0
 # What a transaction needs beyond the commit interval: a turn of the loop, a revoke, a slow broker.
 _COMMIT_MARGIN_S: Final = 5.0
 
+# What a property holds, by its name. `acks` is text: it may be "all".
+Kind: TypeAlias = Literal["number", "fraction", "switch", "text"]
+_NUMBER: Final = re.compile(
+    r".*(\.ms|bytes|messages|\.seconds|\.cnt|\.fails|\.ttl|\.size|compression\.level|log_level|retries|\.threshold|max\.in\.flight.*"
+    r"|\.relogin|\.signal)"
+)
+_FRACTION: Final = _names("linger.ms queue.buffering.max.ms")
+_SWITCH: Final = re.compile(
+    r"enable\..*|.*\.(enable|disable|crcs|sparse|include)|auto\.commit\.enable|allow\.auto\.create\.topics"
+    r"|api\.version\.request|log\.(connection\.close|queue|thread\.name)|produce\.offset\.report"
+)
+
 _NO: Final = {"false", "f", "0"}
 _YES: Final = {"true", "t", "1"}
 
@@ -143,6 +156,7 @@ RULES: Final[dict[str, Rule]] = {
     "max.in.flight": Rule(_whole(1, 5), "more than 5 requests in flight cannot be kept in order"),
     "retries": Rule(_whole(1, 2**31 - 1), "without retries one lost connection would fail a transaction"),
     "queuing.strategy": Rule(_one_of("fifo"), "predictions and journal lines must keep their order"),
+    "delivery.report.only.error": Rule(_one_of(), "a commit waits for the report of each of its records"),
     # Every client
     "log.queue": Rule(_one_of(*_NO), "nothing reads that queue, so it would grow without bound"),
     "test.mock.num.brokers": Rule(
@@ -157,6 +171,8 @@ def complaint(section: str, name: str, value: object) -> str | None:
         return f"write the property's name in full, such as `{name}.{next(iter(value), '...')}`"
     if value is None or isinstance(value, list):
         return "must be text, a number, true or false; several values are one text, joined by commas"
+    if unlike := _unlike(kind(name), text(value).strip()):
+        return unlike
     rule = RULES.get(canonical(name))
     if rule and not rule.allowed(text(value).strip().lower()):
         return f"must not be set to {text(value)!r}: {rule.reason}"
@@ -167,6 +183,24 @@ def complaint(section: str, name: str, value: object) -> str | None:
     if section != "kafka" and name in (_PRODUCER if section == "consumer" else _CONSUMER):
         return f"is a property of the {other}; move it to `{other}`"
     return None
+
+
+def kind(name: str) -> Kind:
+    """What librdkafka takes for a property."""
+    if name in _FRACTION:
+        return "fraction"
+    if name not in NAMES or not (_NUMBER.fullmatch(name) or _SWITCH.fullmatch(name)):
+        return "text"
+    return "number" if _NUMBER.fullmatch(name) else "switch"
+
+
+def _unlike(kind_: Kind, value: str) -> str | None:
+    """What is wrong with a value of that kind; None where nothing is."""
+    if kind_ == "switch":
+        return None if value.lower() in _YES | _NO else f"must be true or false, not {value!r}"
+    if kind_ == "fraction":
+        return None if re.fullmatch(r"[0-9]+(\.[0-9]*)?", value) else f"must be a number, not {value!r}"
+    return None if kind_ == "text" or re.fullmatch(r"-?[0-9]+", value) else f"must be a whole number, not {value!r}"
 
 
 def too_short(commit_interval_s: float, producer: Properties) -> str | None:
@@ -197,6 +231,8 @@ def canonical(name: str) -> str:
 
 def text(value: object) -> str:
     """A value as librdkafka reads it."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -11,19 +11,80 @@ import pytest
 
 from olstream.config import parse
 from olstream.errors import ConfigError
-from olstream.properties import NAMES, RULES, Properties, for_client, rules_text, without_secrets
+from olstream.properties import NAMES, RULES, Properties, for_client, kind, rules_text, without_secrets
 
 LEARNER = "learners: {a: }\n"
 
 
-def test_the_known_names_are_those_of_the_installed_client(tmp_path: Path) -> None:
-    names = {name for name in _names_of_the_client(tmp_path / "shown") if not name.endswith("_cb")}
+@pytest.fixture(scope="module")
+def values_of_the_client(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What librdkafka itself prints as its properties and their values; aliases too, hidden ones not."""
+    shown = tmp_path_factory.mktemp("client") / "shown"
+    libraries = [*Path(confluent_kafka.__file__).parent.parent.glob("confluent_kafka.libs/librdkafka*")]
+    if not libraries:
+        pytest.skip("this build of the client does not bring its library along")
+    kafka, c = ctypes.CDLL(str(libraries[0])), ctypes.CDLL(None)
+    c.fopen.restype = ctypes.c_void_p
+    file = ctypes.c_void_p(c.fopen(str(shown).encode(), b"w"))
+    kafka.rd_kafka_conf_properties_show(file)
+    c.fclose(file)
+    return dict(re.findall(r"^([a-z][a-z0-9._]+) +\| +[CP*] +\| ([^|]*?) +\|", shown.read_text(), re.MULTILINE))
+
+
+def test_the_known_names_are_those_of_the_installed_client(values_of_the_client: dict[str, str]) -> None:
+    names = {name for name in values_of_the_client if not name.endswith("_cb")}
     for_programs = {
         "builtin.features", "default_topic_conf", "enabled_events", "interceptors", "max.poll.records", "msg_order_cmp",
         "opaque", "share.acknowledgement.mode", "ssl_ca", "ssl_certificate", "ssl_engine_callback_data", "ssl_key",
     }  # fmt: skip
 
     assert names - for_programs == NAMES
+
+
+def test_numbers_and_switches_are_known_as_the_installed_client_knows_them(
+    values_of_the_client: dict[str, str],
+) -> None:
+    shown_of = values_of_the_client.items()
+    numbers = {name for name, shown in shown_of if re.fullmatch(r"-?[0-9]+ \.\. -?[0-9]+", shown)}
+    switches = {name for name, shown in shown_of if shown == "true, false"}
+
+    assert {name for name in NAMES if kind(name) != "text"} == (numbers | switches) & NAMES - {
+        "acks",  # "all" is a number too
+        "request.required.acks",
+        "delivery.report.only.error",
+    }
+    assert {name for name in NAMES if kind(name) == "switch"} <= switches
+    assert {name for name in NAMES if kind(name) in ("number", "fraction")} <= numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("producer: {linger.ms: abc}", "producer.linger.ms: must be a number, not 'abc'"),
+        ("producer: {queue.buffering.max.ms: ''}", "producer.queue.buffering.max.ms: must be a number, not ''"),
+        ("consumer: {fetch.max.bytes: 1.5}", "consumer.fetch.max.bytes: must be a whole number, not '1.5'"),
+        ("kafka: {socket.timeout.ms: 30s}", "kafka.socket.timeout.ms: must be a whole number, not '30s'"),
+        ("kafka: {socket.timeout.ms: true}", "kafka.socket.timeout.ms: must be a whole number, not 'true'"),
+        ("producer: {transaction.timeout.ms: x}", "producer.transaction.timeout.ms: must be a whole number, not 'x'"),
+        (
+            "kafka: {log.queue: maybe}",
+            "kafka.log.queue: must be true or false, not 'maybe'",
+        ),
+        ("consumer: {enable.auto.commit: no}", "consumer.enable.auto.commit: must be true or false, not 'no'"),
+    ],
+)
+def test_a_number_or_a_switch_that_is_none_is_refused_with_its_key(text: str, said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse(LEARNER + text, "c.yaml", {})
+
+    assert str(caught.value) == f"c.yaml, line 2: {said}"
+
+
+def test_numbers_and_switches_may_be_written_in_every_way_that_the_client_reads() -> None:
+    given = "{linger.ms: 0.5, batch.size: 1e6, retries: '7', socket.keepalive.enable: T, log.connection.close: 0}"
+    config = parse(f"{LEARNER}kafka: {given}", "c.yaml", {})
+
+    assert for_client("producer", config.kafka, {})["batch.size"] == "1000000"
 
 
 @pytest.mark.parametrize(
@@ -120,16 +181,3 @@ def test_what_a_client_said_is_told_without_secrets() -> None:
 def test_every_refused_property_is_told_with_its_reason() -> None:
     assert "isolation.level: " in rules_text()
     assert len(rules_text().splitlines()) == len(RULES)
-
-
-def _names_of_the_client(shown: Path) -> set[str]:
-    """What librdkafka itself prints as its properties; aliases too, hidden ones not."""
-    libraries = [*Path(confluent_kafka.__file__).parent.parent.glob("confluent_kafka.libs/librdkafka*")]
-    if not libraries:
-        pytest.skip("this build of the client does not bring its library along")
-    kafka, c = ctypes.CDLL(str(libraries[0])), ctypes.CDLL(None)
-    c.fopen.restype = ctypes.c_void_p
-    file = ctypes.c_void_p(c.fopen(str(shown).encode(), b"w"))
-    kafka.rd_kafka_conf_properties_show(file)
-    c.fclose(file)
-    return set(re.findall(r"^([a-z][a-z0-9._]+) +\| +[CP*] +\|", shown.read_text(), re.MULTILINE))
