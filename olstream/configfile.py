@@ -1,8 +1,8 @@
 """Reads the configuration's text into plain mappings, lists and scalars, with line numbers for errors.
 
 YAML as people expect it (the 1.2 core rules): `1e-3` is a number, `on` is text, only true and false are
-booleans, a key stands once. Then `${NAME}` and `${NAME:default}` are replaced from the environment in every
-value; `$${` stands for a plain `${`. Keys are always text.
+booleans, a key stands once, `<<` brings in another mapping. Then `${NAME}` and `${NAME:default}` are replaced
+from the environment in every value; `$${` stands for a plain `${`. Keys are always text.
 """
 
 from __future__ import annotations
@@ -78,6 +78,10 @@ def _sentence(error: Exception, text: str) -> str:
     return f"line {line + 1}: {error.problem}{hint}"
 
 
+def _is_merge(key: yaml.Node) -> bool:
+    return isinstance(key, yaml.ScalarNode) and key.tag == _PLAIN and key.value == "<<"
+
+
 def dotted(path: Path) -> str:
     return ".".join(str(part) for part in path)
 
@@ -122,18 +126,37 @@ class _Reader:
 
     def _mapping(self, node: yaml.MappingNode, path: Path, above: set[int]) -> Tree:
         self._tag(node, path, "map")
-        tree: dict[str, Tree] = {}
+        tree = self._merged(node, path, above)
+        said: set[str] = set()
         for key_node, child in node.value:
+            if _is_merge(key_node):
+                continue
             if not isinstance(key_node, yaml.ScalarNode):
                 raise self._error(
                     key_node, path, "a key must be a plain word; text with ${...} inside { } needs quotes"
                 )
             inner = (*path, key_node.value)
-            if key_node.value in tree:
+            if key_node.value in said:
                 first = self.file.lines[inner]
                 raise self._error(key_node, inner, f"this key stands on line {first} already; keep one of them")
+            said.add(key_node.value)
             self.file.lines[inner] = key_node.start_mark.line + 1
             tree[key_node.value] = self.value(child, inner, above)
+        return tree
+
+    def _merged(self, node: yaml.MappingNode, path: Path, above: set[int]) -> dict[str, Tree]:
+        """What `<<: *defaults` brings in; of several mappings the first that has a key."""
+        merges = [(key, child) for key, child in node.value if _is_merge(key)]
+        if len(merges) > 1:
+            raise self._error(merges[1][0], path, "<< stands here twice; give it a list, such as [*these, *those]")
+        tree: dict[str, Tree] = {}
+        for key, child in merges:
+            for part in reversed(child.value) if isinstance(child, yaml.SequenceNode) else [child]:
+                if not isinstance(part, yaml.MappingNode):
+                    raise self._error(key, path, "<< takes a mapping, or a list of them, such as *defaults")
+                merged = self.value(part, path, above)
+                assert isinstance(merged, dict)
+                tree |= merged
         return tree
 
     def _substitute(self, text: str, node: yaml.Node, path: Path) -> str:

@@ -116,5 +116,44 @@ def test_what_is_no_plain_yaml_is_refused_in_one_sentence(text: str, expected: s
     assert "\n" not in said
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: &x {p: 1, q: 2}\nb: {<<: *x, q: 3}", {"p": 1, "q": 3}),
+        ("a: &x {p: 1, q: 2}\nb: {q: 3, <<: *x}", {"p": 1, "q": 3}),
+        ("a: &x {p: 1}\nb: {<<: *x}", {"p": 1}),
+        ("a: [&x {p: 1, q: 2}, &y {p: 3, r: 4}]\nb: {<<: [*x, *y], r: 5}", {"p": 1, "q": 2, "r": 5}),
+        ("b: {<<: {p: 1}, q: 2}", {"p": 1, "q": 2}),
+        ("a: &x {p: 1}\nc: &y {<<: *x, q: 2}\nb: {<<: *y}", {"p": 1, "q": 2}),
+        ("b: {'<<': 1}", {"<<": 1}),
+        ("b: {<<: {p: '${P}'}}", {"p": "env"}),
+    ],
+)
+def test_a_merge_key_brings_what_the_mapping_does_not_say_itself(text: str, expected: object) -> None:
+    merged = tree(text, P="env")
+
+    assert isinstance(merged, dict)
+    assert merged["b"] == expected
+
+
+def test_mistakes_in_what_was_merged_are_told_where_they_stand() -> None:
+    file = read("a: &x\n  p: 1\nb:\n  <<: *x\n  q: 2\n", "c.yaml", {})
+
+    assert (file.lines[("b", "p")], file.lines[("b", "q")]) == (2, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a: {<<: 5}", "a: << takes a mapping, or a list of them, such as *defaults"),
+        ("a: {<<: [{b: 1}, c]}", "a: << takes a mapping, or a list of them, such as *defaults"),
+        ("a: {<<: {b: 1}, <<: {c: 1}}", "a: << stands here twice; give it a list, such as [*these, *those]"),
+        ("a: &x {<<: *x}", "a: an alias must not contain itself"),
+    ],
+)
+def test_a_merge_that_cannot_be_is_refused(text: str, expected: str) -> None:
+    assert refusal(text) == f"c.yaml, line 1: {expected}"
+
+
 def test_an_alias_is_the_same_value_again() -> None:
     assert tree("a: &x {b: 1}\nc: *x") == {"a": {"b": 1}, "c": {"b": 1}}
