@@ -17,6 +17,8 @@ from olstream.values import CLASS_IS, class_text, label_text
 POSITIVE_TEXTS: Final = ("1", "true")
 NEGATIVE_TEXTS: Final = ("0", "-1", "false")
 
+_SHOWN_MAX: Final = 8
+
 # What `find` gives in place of a class where a label cannot be one
 NOT_THERE: Final = -2
 
@@ -96,10 +98,20 @@ class Classes:
         if index is not None:
             return index
         place = self._place(text)
-        if place is None:
-            known = ", ".join(shown for shown in self.texts[:8] if shown is not None)
-            return Reject(Reason.UNKNOWN_LABEL, f"label {text!r} is none of the {self.known} classes: {known}")
-        return place
+        return Reject(Reason.UNKNOWN_LABEL, self._why_not(text)) if place is None else place
+
+    def _why_not(self, text: str) -> str:
+        """Why a label has no place here."""
+        if self.binary and not self.closed:
+            place = 1 if text in POSITIVE_TEXTS else 0
+            if text in POSITIVE_TEXTS or text in NEGATIVE_TEXTS:
+                stands_for = f"the {'positive' if place else 'negative'} class, which is {self.texts[place]!r} here"
+                return f"label {text!r} stands for {stands_for}: declare both under `classes`"
+        elif not self.closed:
+            return f"label {text!r} is new, and there are {self.known} classes already, which is classes_max"
+        shown = [known for known in self.texts[:_SHOWN_MAX] if known is not None]
+        more = f" and {self.known - len(shown)} more" if self.known > len(shown) else ""
+        return f"label {text!r} is none of the {self.known} classes: {', '.join(shown)}{more}"
 
     def _place(self, text: str) -> int | None:
         """Where a class that is not known yet would go."""

@@ -16,6 +16,7 @@ from olstream.parse import INTEGER_MAX, INTEGER_MIN, nfc
 from olstream.values import TEXT_MAX
 
 TS_MAX: Final = 2**63 - 1
+_SHOWN_MAX: Final = 64  # characters of a name
 WHOLE: Final = "."  # the whole message is the features object
 _OPTIONAL: Final = ("weight", "ts", "learner")
 
@@ -144,8 +145,8 @@ def _object_features(members: Mapping[str, Any]) -> dict[str, float | str]:
         elif kind is int or kind is bool:
             features[name] = float(value)
         elif value is not None:
-            position = list(members).index(name) + 1
-            raise _RefusedError(Reason.BAD_FEATURES, f"the value of feature number {position} is {_kind(value)}")
+            which = repr(name) if len(name) <= _SHOWN_MAX else f"number {list(members).index(name) + 1}"
+            raise _RefusedError(Reason.BAD_FEATURES, f"feature {which} is {_kind(value)}")
     if "" in members:
         raise _RefusedError(Reason.BAD_FEATURES, "a feature with an empty name")
     return features
@@ -175,8 +176,11 @@ def _id(value: Any) -> str | int | None:
         return value
     if type(value) is int and INTEGER_MIN <= value <= INTEGER_MAX:
         return value
-    detail = f"id is {_kind(value)}, not text of 1 to {TEXT_MAX} characters or an integer of 64 bits"
-    raise _RefusedError(Reason.BAD_ID, detail)
+    if isinstance(value, str):
+        raise _RefusedError(Reason.BAD_ID, f"id of {len(value)} characters, 1 to {TEXT_MAX} are allowed")
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    kind = "a number, but no integer of 64 bits" if is_number else f"{_kind(value)}, not text or an integer"
+    raise _RefusedError(Reason.BAD_ID, f"id is {kind}")
 
 
 def _learner(value: Any) -> str | None:
@@ -199,10 +203,13 @@ def _ts(value: Any) -> int | None:
     if type(value) is int and INTEGER_MIN <= value <= TS_MAX:
         return value
     ts_ms = rfc3339_ms(value) if isinstance(value, str) else None
-    if ts_ms is None:
-        detail = f"ts is {_kind(value)}, not integer epoch milliseconds or RFC 3339 text with an offset"
-        raise _RefusedError(Reason.BAD_TS, detail)
-    return ts_ms
+    if ts_ms is not None:
+        return ts_ms
+    if isinstance(value, str):
+        raise _RefusedError(Reason.BAD_TS, "ts is text, but not RFC 3339 with an offset, as 2026-11-30T10:00:00Z is")
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    kind = "a number, but no" if is_number else f"{_kind(value)}, neither text nor"
+    raise _RefusedError(Reason.BAD_TS, f"ts is {kind} integer of epoch milliseconds in 64 bits")
 
 
 def _kind(value: object) -> str:

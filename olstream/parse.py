@@ -69,7 +69,8 @@ class Parser:
         try:
             value = self._decoder.decode(text)
         except json.JSONDecodeError as error:
-            return Reject(Reason.BAD_JSON, f"{error.msg} at character {error.pos}")
+            what = error.msg.rstrip(": ").removesuffix(" at")
+            return Reject(Reason.BAD_JSON, f"{what} at character {error.pos}")
         except _NotJsonError as error:
             return Reject(Reason.BAD_JSON, f"{error} is no JSON")
         if _SURROGATE.search(body) and not _is_writable(value):

@@ -89,6 +89,32 @@ def test_zero_and_minus_one_are_two_texts_for_one_place() -> None:
     assert reason(learnt("binary", 0).find(-1)) is Reason.UNKNOWN_LABEL
 
 
+def detail(found: int | Reject) -> str:
+    assert isinstance(found, Reject)
+    return found.detail
+
+
+def test_a_label_whose_place_is_taken_is_told_by_whom() -> None:
+    assert detail(learnt("binary", "no").find(1)) == (
+        "label '1' stands for the positive class, which is 'no' here: declare both under `classes`"
+    )
+    assert detail(learnt("binary", "no", "yes").find(False)) == (
+        "label 'false' stands for the negative class, which is 'yes' here: declare both under `classes`"
+    )
+    assert detail(learnt("binary", "a", "b").find("c")) == "label 'c' is none of the 2 classes: b, a"
+    assert detail(Classes("binary", ["a", "b"]).find(1)) == "label '1' is none of the 2 classes: a, b"
+
+
+def test_a_label_that_is_one_too_many_is_told_so() -> None:
+    full = Classes("multiclass", None, classes_max=2)
+    full.learn("a")
+    full.learn("b")
+
+    assert detail(full.find("c")) == "label 'c' is new, and there are 2 classes already, which is classes_max"
+    many = Classes("multiclass", [f"class {i}" for i in range(20)])
+    assert detail(many.find("c")).endswith("class 6, class 7 and 12 more")
+
+
 def test_declared_classes_are_closed_and_in_the_declared_form() -> None:
     classes = Classes("binary", ["no", 1])
 

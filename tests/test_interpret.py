@@ -93,6 +93,29 @@ def test_each_broken_rule_has_its_reason(tree: Any, expected: Reason) -> None:
 
 
 @pytest.mark.parametrize(
+    ("tree", "detail"),
+    [
+        ({"features": {"x": 1, "tags": ["a"]}}, "feature 'tags' is an array"),
+        ({"features": {"a\n" * 32: {}}}, "feature " + repr("a\n" * 32) + " is an object"),
+        ({"features": {"x": 1, "n" * 65: []}}, "feature number 2 is an array"),
+        ({"features": X, "id": "i" * 257}, "id of 257 characters, 1 to 256 are allowed"),
+        ({"features": X, "id": ""}, "id of 0 characters, 1 to 256 are allowed"),
+        ({"features": X, "id": 1.5}, "id is a number, but no integer of 64 bits"),
+        ({"features": X, "id": True}, "id is a boolean, not text or an integer"),
+        ({"features": X, "ts": "yesterday"}, "ts is text, but not RFC 3339 with an offset, as 2026-11-30T10:00:00Z is"),
+        ({"features": X, "ts": 1.5}, "ts is a number, but no integer of epoch milliseconds in 64 bits"),
+        ({"features": X, "ts": {}}, "ts is an object, neither text nor integer of epoch milliseconds in 64 bits"),
+        ({"features": X, "weight": -1}, "weight is a negative number, not a number of at least 0"),
+    ],
+)
+def test_the_detail_says_what_is_wrong_with_it(tree: Any, detail: str) -> None:
+    rejected = meaning(tree)
+
+    assert isinstance(rejected, Reject)
+    assert rejected.detail == detail
+
+
+@pytest.mark.parametrize(
     "tree",
     [
         {"features": {}},

@@ -182,3 +182,20 @@ def test_details_hold_no_text_of_the_message() -> None:
 
         assert isinstance(reject, Reject)
         assert "secret" not in reject.detail
+
+
+@pytest.mark.parametrize(
+    ("data", "detail"),
+    [
+        (b'{"a":"\x01"}', "Invalid control character at character 6"),
+        (b'{"a', "Unterminated string starting at character 1"),
+        (b'{"a":1 2}', "Expecting ',' delimiter at character 7"),
+        (b'"\\x"', "Invalid \\escape at character 1"),
+        (b"{} {}", "Extra data at character 3"),
+    ],
+)
+def test_what_is_no_json_is_told_in_plain_words(data: bytes, detail: str) -> None:
+    reject = parse(data)
+
+    assert isinstance(reject, Reject)
+    assert reject.detail == detail
