@@ -21,8 +21,9 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import ValidationError
 
-from olstream import given
+from olstream import given, mistakes
 from olstream.config import LearnerConfig, MonitorConfig
+from olstream.configfile import File
 from olstream.errors import ConfigError, StateError
 from olstream.learners import base
 from olstream.messages import Example, Label, Reject, SparseRow
@@ -70,7 +71,17 @@ class ByClass(dict[Any, Any]):
 
 
 class Learner:
-    """One learner. Its keys are those of a learner in the configuration."""
+    """One learner. Its keys are those of a learner in the configuration.
+
+    Features are a mapping {name: number, boolean or text}, or an array of numbers named by position: a sequence,
+    a NumPy row, or a SciPy row with its zeros left out, which means the same as the array that it stands for.
+    (With more columns than `features.names_max`, names are kept in the order in which SciPy rows bring them.)
+    Numbers that are not finite are no error: such a row is scored without them and not learnt.
+
+    ConfigError, which is a ValueError, tells of a setting that cannot be; ValueError, with the reason class of
+    a message, of a row that cannot be taken; StateError of a folder that cannot be loaded. All but ValueError
+    are OlstreamErrors: `from olstream import ConfigError, StateError, OlstreamError`.
+    """
 
     def __init__(
         self,
@@ -85,6 +96,7 @@ class Learner:
         base.algorithm(algorithm).check(task, params or {})
         if task == "multiclass" and settings.get("multiclass", "direct") != "direct":
             raise ConfigError(f"multiclass: {settings['multiclass']} is not in this version; {algorithm} has direct")
+        settings["classes"] = given.classes(settings.get("classes"))
         config = _config(algorithm=algorithm, task=task, params=dict(params or {}), **settings)
         self._model = Model(NAME, config, MonitorConfig())
         if weights is not None:
@@ -92,14 +104,14 @@ class Learner:
 
     def learn(self, features: Any, label: Any = None, weight: float = 1.0) -> Report:
         """Predict, then update. ValueError names the reason class where the row cannot be taken."""
-        example, finite = given.example(features, label, weight)
+        example, finite = given.example(features, label, weight, self._model.task == "regression")
         rows = self._model.predict_then_update([example], barred=np.array([not finite]))
         _raise(rows.rejects)
         return _report(rows, 0, self._model.task)
 
     def learn_many(self, rows: Any, labels: Iterable[Any], weights: Iterable[float] | None = None) -> list[Report]:
         """Rows in order, in one call; all of them or, where one cannot be taken, none."""
-        examples, finite = given.examples(rows, labels, weights)
+        examples, finite = given.examples(rows, labels, weights, self._model.task == "regression")
         barred = ~np.array(finite, np.bool_)
         _raise(self._model.refusals(examples, barred))
         reports: list[Report] = []
@@ -130,7 +142,7 @@ class Learner:
         return self._by_class(self._model.weights())
 
     def bias(self) -> Any:
-        """The weight of the constant feature; multiclass {class: weight}."""
+        """The weight of the constant feature, 0 without `bias`; multiclass {class: weight}."""
         return self._by_class(self._model.bias())
 
     def variances(self) -> Any:
@@ -138,6 +150,7 @@ class Learner:
         return self._by_class(self._model.variances())
 
     def bias_variance(self) -> Any:
+        """As `bias`; None for first-order learners, and without `bias`."""
         return self._by_class(self._model.bias_variance())
 
     def covariance(self) -> tuple[list[str], np.ndarray[Any, Any]] | None:
@@ -188,10 +201,7 @@ def _config(**keys: Any) -> LearnerConfig:
     try:
         return LearnerConfig(**keys)
     except ValidationError as error:
-        first = error.errors()[0]
-        path = [*first["loc"], *first.get("ctx", {}).get("path", ())]
-        where = ".".join(str(part) for part in path)
-        raise ConfigError(f"{where}: {first['msg']}" if where else first["msg"]) from None
+        raise mistakes.config_error(error, LearnerConfig, File("Learner")) from None
 
 
 def _raise(rejects: Mapping[int, Reject]) -> None:

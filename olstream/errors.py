@@ -18,8 +18,8 @@ class OlstreamError(Exception):
     exit_code = 1
 
 
-class ConfigError(OlstreamError):
-    """The configuration, the command line, or a directory that cannot be written."""
+class ConfigError(OlstreamError, ValueError):
+    """The configuration, the command line, or a directory that cannot be written. In Python also a ValueError."""
 
     exit_code = 2
 

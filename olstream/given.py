@@ -19,20 +19,22 @@ from olstream.messages import Example, Reason, SparseRow
 Features: TypeAlias = dict[str, float | str] | list[float] | SparseRow
 
 
-def example(features: Any, label: Any, weight: Any) -> tuple[Example, bool]:
+def example(features: Any, label: Any, weight: Any, regression: bool = False) -> tuple[Example, bool]:
     """One row, and whether all its numbers were finite; ValueError names the reason class."""
     taken, features_finite = _features(features)
-    y, label_finite = _label(label)
+    y, label_finite = _label(label, regression)
     return Example(features=taken, label=y, weight=_weight(weight)), features_finite and label_finite
 
 
-def examples(rows: Any, labels: Iterable[Any], weights: Iterable[Any] | None) -> tuple[list[Example], list[bool]]:
+def examples(
+    rows: Any, labels: Iterable[Any], weights: Iterable[Any] | None, regression: bool = False
+) -> tuple[list[Example], list[bool]]:
     """Many rows: a list of mappings or sequences, a 2-D array, or a SciPy matrix, best in rows (CSR)."""
     row_list, label_list = _rows(rows), list(labels)
     weight_list = [1.0] * len(row_list) if weights is None else list(weights)
     if not len(row_list) == len(label_list) == len(weight_list):
         raise ValueError(f"{len(row_list)} rows, {len(label_list)} labels and {len(weight_list)} weights")
-    taken = [example(*row) for row in zip(row_list, label_list, weight_list, strict=True)]
+    taken = [example(*row, regression) for row in zip(row_list, label_list, weight_list, strict=True)]
     return [row for row, _ in taken], [finite for _, finite in taken]
 
 
@@ -138,10 +140,24 @@ def _text(text: str) -> str:
     return str(text)
 
 
-def _label(label: Any) -> tuple[Any, bool]:
+def classes(given: Any) -> Any:
+    """A list of plain labels, of any sequence of them."""
+    if isinstance(given, np.ndarray | Sequence) and not isinstance(given, str | bytes):
+        return [_plain(label) for label in given]
+    return given
+
+
+def _plain(label: Any) -> Any:
+    if isinstance(label, np.floating):  # a long double has no plain form of its own
+        return float(label)
+    return label.item() if isinstance(label, np.generic) else label
+
+
+def _label(label: Any, regression: bool) -> tuple[Any, bool]:
     """A plain label; a number that is not finite is none, and marks the row."""
-    if isinstance(label, np.generic):
-        label = label.item()
+    label = _plain(label)
+    if regression and isinstance(label, int) and not isinstance(label, bool):
+        label = _double(label, "label")
     if isinstance(label, float) and not math.isfinite(label):
         return None, False
     if not isinstance(label, str | int | float | None):
@@ -150,10 +166,12 @@ def _label(label: Any) -> tuple[Any, bool]:
 
 
 def _weight(weight: Any) -> float:
-    is_number = isinstance(weight, int | float | np.integer | np.floating) and not isinstance(weight, bool)
-    if not is_number or not 0.0 <= weight <= float(np.finfo(np.float64).max):
-        _refuse(Reason.BAD_WEIGHT, f"weight is {weight!r}, and not a finite number of 0 or more")
-    return float(weight)
+    if not isinstance(weight, int | float | np.integer | np.floating) or isinstance(weight, bool):
+        _refuse(Reason.BAD_WEIGHT, f"weight is {type(weight).__name__}, and not a number")
+    number = _double(weight, "weight")
+    if not 0.0 <= number < math.inf:
+        _refuse(Reason.BAD_WEIGHT, f"weight is {number!r}, and not a finite number of 0 or more")
+    return number
 
 
 def _refuse(reason: Reason, detail: str) -> NoReturn:

@@ -8,6 +8,7 @@ import json
 import logging
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -232,7 +233,9 @@ class Model:
         return self._by_name(self._state.variances) if self._state.prior is not None else None
 
     def bias_variance(self) -> float | dict[str, float] | None:
-        return self._of_bias(self._state.variances) if self._state.prior is not None else None
+        """None for first-order learners, and where there is no bias."""
+        has_one = self._state.prior is not None and self.config.bias
+        return self._of_bias(self._state.variances) if has_one else None
 
     def start_from(self, weights: Mapping[str, Any]) -> None:
         """Begin from weights by exported name; multiclass by class, then by name. Before the first row."""
@@ -240,7 +243,7 @@ class Model:
             self._start_vector(0, weights)
             return
         assert self.classes is not None
-        for label, vector in weights.items():
+        for label, vector in _mapping(weights, "{class: {feature: weight}}").items():
             if isinstance(found := self.classes.find(label), Reject):
                 raise ConfigError(f"weights of class {label!r}: {found.detail}")
             index = self.classes.learn(label)
@@ -248,15 +251,17 @@ class Model:
             self._start_vector(index, vector)
 
     def _start_vector(self, row: int, weights: Mapping[str, Any]) -> None:
-        for name, weight in weights.items():
-            if isinstance(weight, bool) or not isinstance(weight, int | float) or not math.isfinite(weight):
-                raise ConfigError(f"the weight of {name!r} is {weight!r}: a finite number is needed")
+        given: set[int] = set()
+        for name, weight in _mapping(weights, "{feature: weight}").items():
             try:
-                column = self.vocabulary.column_of(name)
+                column, number = self.vocabulary.column_of(name), _weight(weight)
             except ValueError as error:
-                raise ConfigError(f"the weight of {name!r} has no place: {error}") from None
+                raise ConfigError(f"the weight of {name!r} cannot be taken: {error}") from None
+            if column in given:
+                raise ConfigError(f"the weight of {name!r} is given twice")
+            given.add(column)
             self._make_room()
-            self._state.weights[row, column] = weight
+            self._state.weights[row, column] = number
 
     @property
     def n_features(self) -> int:
@@ -349,6 +354,21 @@ def digest_of(meta: Meta, arrays: Mapping[str, NDArray[Any]]) -> str:
         digest.update(f"{key} {array.dtype.str} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
+
+
+def _mapping(given: object, what: str) -> Mapping[Any, Any]:
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"weights to start from are {what}, not {type(given).__name__}")
+    return given
+
+
+def _weight(given: object) -> float:
+    """ValueError where it is no finite number."""
+    if isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool):
+        with suppress(OverflowError):
+            if math.isfinite(number := float(given)):
+                return number
+    raise ValueError("it is no finite number")
 
 
 def _under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:

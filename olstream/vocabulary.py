@@ -18,6 +18,8 @@ from typing import Any, Final, Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from olstream.parse import nfc
+
 BIAS: Final = 0
 UNSEEN: Final = 1
 FIRST_NAMED: Final = 2
@@ -28,7 +30,9 @@ Form: TypeAlias = Literal["object"] | tuple[Literal["array"], int] | None
 Part: TypeAlias = str | bytes
 
 _OVERFLOW_SHOWN, _HASH_SHOWN = "\\overflow:", "\\hash:"
-_NAME_SHOWN = re.compile(r"(?:[^\\=]|\\.)*", re.DOTALL)
+_BUCKET = re.compile(r"\\overflow:(0|[1-9][0-9]{0,9})")
+_PART = r"(\\hash:[0-9a-f]{64}|(?:[^\\=]|\\[\\=])%s)"
+_EXPORTED = re.compile(_PART % "+" + "(?:=" + _PART % "*" + ")?", re.DOTALL)
 _NUMBER, _CATEGORY, _OVERFLOW = 0, 1, 2
 _NAME_HASHED, _TEXT_HASHED = 4, 8
 
@@ -89,13 +93,19 @@ class Vocabulary:
             names.append(f"{shown}={_shown(text)}" if kind & 3 == _CATEGORY else shown)
         return names
 
-    def column_of(self, exported: str) -> int:
-        """The column of a name as people see it, made where there is none: for weights to start from."""
-        if exported.startswith(_OVERFLOW_SHOWN):
-            bucket = int(exported.removeprefix(_OVERFLOW_SHOWN))
+    def column_of(self, exported: object) -> int:
+        """The column of a name as people see it, made where there is none; ValueError where it is none."""
+        if not isinstance(exported, str):
+            raise ValueError("a name is text")
+        if match := _BUCKET.fullmatch(exported):
+            bucket = int(match[1])
+            if bucket >= self.overflow_buckets:
+                raise ValueError(f"there are {self.overflow_buckets} overflow buckets")
             return self.buckets[bucket] if bucket in self.buckets else self._open(bucket)
-        name, between, text = _bare_partition(exported)
-        parts = _hidden(name), _hidden(text) if between else None
+        match = _EXPORTED.fullmatch(exported)
+        if match is None:
+            raise ValueError("a name is written `name` or `name=value`, with \\ and = inside them as \\\\ and \\=")
+        parts = _hidden(nfc(match[1])), None if match[2] is None else _hidden(match[2])
         column = self._lookup(*parts)
         if column is None and self.n_names >= self.names_max:
             raise ValueError(f"there are more names than names_max ({self.names_max})")
@@ -198,13 +208,6 @@ def _hidden(shown: str) -> Part:
     if shown.startswith(_HASH_SHOWN):
         return bytes.fromhex(shown.removeprefix(_HASH_SHOWN))
     return _part(re.sub(r"\\(.)", r"\1", shown, flags=re.DOTALL))
-
-
-def _bare_partition(exported: str) -> tuple[str, str, str]:
-    """What stands before and after the first `=` without a backslash."""
-    match = _NAME_SHOWN.match(exported)
-    assert match is not None
-    return match.group(), exported[match.end() : match.end() + 1], exported[match.end() + 1 :]
 
 
 def _part(text: str) -> Part:

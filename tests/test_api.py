@@ -13,27 +13,36 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from olstream import Learner
+from olstream import ConfigError, Learner, OlstreamError, StateError
 from olstream.config import LearnerConfig, MonitorConfig
-from olstream.errors import ConfigError, StateError
 from olstream.messages import Example
 from olstream.model import Model
 
 
 def test_importing_olstream_costs_neither_kafka_nor_a_compiler() -> None:
     script = (
-        "import sys, olstream; assert 'numba' not in sys.modules; from olstream import Learner; "
+        "import sys, olstream; from olstream import ConfigError; dir(olstream); assert 'numba' not in sys.modules; "
+        "from olstream import Learner; "
         "assert not {'confluent_kafka', 'prometheus_client'} & set(sys.modules)"
     )
 
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_the_package_has_no_other_names() -> None:
+def test_the_package_has_these_names_and_no_others() -> None:
     import olstream
 
+    assert {"Learner", "ConfigError", "StateError", "OlstreamError", "__version__"} <= set(dir(olstream))
+    assert all(hasattr(olstream, name) for name in dir(olstream))
     with pytest.raises(AttributeError, match="Nothing"):
         _ = olstream.Nothing
+
+
+def test_errors_are_caught_by_the_names_that_the_package_gives() -> None:
+    assert issubclass(ConfigError, ValueError)
+    assert issubclass(ConfigError, OlstreamError) and issubclass(StateError, OlstreamError)
+    with pytest.raises(ValueError, match="is not known"):
+        Learner("arrow")
 
 
 def test_learning_from_a_row_says_what_happened() -> None:
@@ -56,6 +65,8 @@ def test_what_a_learner_does_not_have_is_none() -> None:
     assert regression.learn({"x": 1.0}, 1.0).margin is None
     assert pa.variances() is None
     assert pa.bias_variance() is None
+    assert Learner("arow", bias=False).bias_variance() is None
+    assert Learner("arow").bias_variance() == 1.0
     assert pa.covariance() is None
     unlabelled = pa.learn({"x": 1.0})
     assert (unlabelled.loss, unlabelled.margin, unlabelled.updated) == (None, None, False)
@@ -109,7 +120,7 @@ LABELS = [1, 0, 1, 0]
     lambda m: m.learn_many(ROWS, LABELS),
     lambda m: m.learn_many(ROWS.tolist(), np.array(LABELS)),
     lambda m: m.learn_many(ROWS.astype(np.float32), LABELS),
-    lambda m: m.learn_many(np.asfortranarray(ROWS), LABELS, np.ones(4)),
+    lambda m: m.learn_many(np.asfortranarray(ROWS), LABELS, np.ones(4, np.float32)),
 ])  # fmt: skip
 def test_arrays_lists_and_scalars_are_the_same_rows(one_by_one: Any) -> None:
     expected = Learner("arow")
@@ -159,6 +170,9 @@ def test_the_library_and_the_service_learn_the_same() -> None:
     ({"x": 1}, "a", math.inf, "bad_weight"),
     ({"x": 1}, "a", "2", "bad_weight"),
     ({"x": 1}, "a", True, "bad_weight"),
+    ({"x": 1}, "a", 10**400, "bad_weight"),
+    ({"x": 1}, "a", np.float32("inf"), "bad_weight"),
+    ({"x": 1}, "\ud800", 1, "bad_label"),
 ])  # fmt: skip
 def test_what_cannot_be_taken_is_a_value_error_that_names_the_reason(
     features: Any, label: Any, weight: Any, reason: str
@@ -222,12 +236,65 @@ def test_weights_to_start_from() -> None:
     assert m.predict({"kind": "b=c"}).score == -1.0
 
 
+def test_weights_are_taken_as_another_learner_gives_them() -> None:
+    m = Learner("pa1", features={"names_max": 2, "overflow_buckets": 3})
+    long = "n" * 300
+    for row in ({"é": 1.0, "a=b\\": "c=d\\"}, {long: 1.0}, {"z": "t" * 300}, {"empty": ""}):
+        m.learn(row, 1)
+        m.learn({**row, "more": 1.0}, 0)
+
+    again = Learner("pa1", weights=m.weights(), features={"names_max": 2, "overflow_buckets": 3})
+    composed = Learner("pa1", weights={"e\u0301": np.float32(0.5), "x": np.int64(2)})
+
+    assert again.weights() == m.weights()
+    assert composed.predict({"é": 1.0, "x": 1.0}).score == 2.5
+
+
+@pytest.mark.parametrize("weights", [
+    {"": 1.0}, {"x\\y": 1.0}, {"x\\": 1.0}, {"a=b=c": 1.0}, {"=b": 1.0}, {"a=\\b": 1.0}, {1: 2.0}, {"\ud800": 1.0},
+    {"\\overflow:-1": 1.0}, {"\\overflow:x": 1.0}, {"\\overflow:65536": 1.0}, {"\\hash:zz": 1.0},
+    {"é": 1, "e\u0301": 2},
+    {"a": "x"}, {"a": True}, {"a": math.nan}, {"a": -math.inf}, {"a": 10**400}, {"a": None}, [1.0],
+])  # fmt: skip
+def test_weights_that_cannot_be_taken_are_an_error(weights: Any) -> None:
+    with pytest.raises(ConfigError, match="weight"):
+        Learner("pa1", weights=weights)
+    with pytest.raises(ConfigError, match="weight"):
+        Learner("pa1", task="multiclass", weights={"class": weights})
+
+
+def test_weights_of_several_classes_are_by_class() -> None:
+    for weights in ({"a": 1.0}, [1.0], {"": {"x": 1.0}}):
+        with pytest.raises(ConfigError, match="weights"):
+            Learner("pa1", task="multiclass", weights=weights)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("label", [10**400, -(10**400), math.inf, np.float32("nan"), np.longdouble("inf")])
+def test_a_value_that_no_double_holds_is_a_row_that_is_skipped(label: Any) -> None:
+    m = Learner("pa1", task="regression")
+    m.learn({"x": 1.0}, 2.0)
+    before = m.weights()
+
+    report = m.learn({"x": 1.0}, label)
+    (other,) = m.learn_many([{"x": 1.0}], [label])
+
+    assert report.skip_reason == other.skip_reason == "non_finite"
+    assert m.weights() == before
+
+
+@pytest.mark.parametrize("classes", [("no", "yes"), np.array(["no", "yes"]), [np.str_("no"), "yes"]])
+def test_classes_may_be_any_sequence(classes: Any) -> None:
+    assert Learner("pa1", classes=classes).classes == ["no", "yes"]
+
+
 @pytest.mark.parametrize(("name", "settings", "message"), [
     ("arrow", {}, r"algorithm 'arrow' is not known \(nearest: arow\)"),
     ("cw", {}, "this version has arow, pa, pa1, pa2"),
     ("pa1", {"task": "ranking"}, "ranking"),
     ("pa1", {"classes": ["a"]}, "classes"),
-    ("pa1", {"scale": "maybe"}, "scale"),
+    ("pa1", {"scale": "maybe"}, "Learner: scale: must be one of none, standard, not 'maybe'"),
+    ("pa1", {"bias": "no"}, "Learner: bias: must be true or false, not 'no'"),
+    ("pa1", {"classes": "ab"}, r"Learner: classes: must be a list, such as \[a, b\]"),
     ("pa1", {"unheard_of": 1}, "unheard_of"),
     ("pa1", {"task": "multiclass", "multiclass": "one_vs_rest"}, "one_vs_rest"),
 ])  # fmt: skip
