@@ -31,7 +31,7 @@ def root(debug: bool) -> None:
     \b
     Example:
       olstream demo
-      olstream run deploy/example.yaml
+      olstream run config.yaml
     """
 
 

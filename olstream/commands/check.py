@@ -23,7 +23,7 @@ _HELP: Final = """Say in one line each whether the configuration and Kafka are r
 
 \b
 Example:
-  olstream check deploy/example.yaml --create
+  olstream check config.yaml --create
 
 Exit code 0: `run` can start; 2: the configuration or a topic's settings; 3: Kafka is unreachable, or a topic or a
 permission is missing.

@@ -41,7 +41,7 @@ def command(directory: Path, learner: str | None, weights: bool, as_json: bool) 
 
     DIR is checkpoint.path, the directory of one slot, or one checkpoint. A running service is not disturbed.
     """
-    slots = [Slot.of(folder, learner) for folder in _checkpoints(directory)]
+    slots = _slots(directory, learner)
     if as_json:
         objects = [slot.as_json(weights) for slot in slots]
         click.echo(json.dumps(objects[0] if len(objects) == 1 else {"slots": objects}, indent=2, ensure_ascii=False))
@@ -53,26 +53,38 @@ def command(directory: Path, learner: str | None, weights: bool, as_json: bool) 
         slot.show(console, None if weights else _TOP)
 
 
-def _checkpoints(directory: Path) -> list[Path]:
+def _slots(directory: Path, only: str | None) -> list[Slot]:
     """The newest whole checkpoint of each slot in a directory."""
     if not directory.is_dir():
         raise ConfigError(f"{directory} is no directory: give checkpoint.path, or one slot's directory in it")
     if (directory / MANIFEST).is_file():
-        return [directory]
+        try:
+            return [Slot.of(directory, only)]
+        except Damaged as error:
+            raise StateError(f"the checkpoint is damaged: {error}") from None
     found = slot_directories(directory)
     if not found:
-        raise ConfigError(f"{directory} holds no checkpoint: give checkpoint.path, or one slot's directory in it")
-    return [_newest(slot) for slot in found]
+        aside = any(any(directory.glob(f"{below}damaged-*")) for below in ("", "*/", "*/*/"))
+        raise (
+            _unwhole(directory)
+            if aside
+            else ConfigError(f"{directory} holds no checkpoint: give checkpoint.path, or one slot's directory in it")
+        )
+    return [_newest(slot, only) for slot in found]
 
 
-def _newest(slot: Path) -> Path:
+def _newest(slot: Path, only: str | None) -> Slot:
     for folder in newest_first(slot):
         try:
-            read_manifest(folder)
-        except Damaged:
-            continue
-        return folder
-    raise StateError(f"{slot} holds no whole checkpoint: they are damaged; `run` tells what can be done")
+            return Slot.of(folder, only)
+        except Damaged as damage:
+            if folder.exists():  # else its owner has pruned it while we looked
+                click.echo(f"olstream: {folder.name} is damaged and passed over: {damage}", err=True)
+    raise _unwhole(slot)
+
+
+def _unwhole(directory: Path) -> StateError:
+    return StateError(f"{directory} holds no whole checkpoint: they are damaged; `run` tells what can be done")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +97,8 @@ class Slot:
 
     @classmethod
     def of(cls, folder: Path, only: str | None) -> Slot:
-        try:
-            checkpoint, written = from_folder(folder), str(read_manifest(folder)["created"])
-        except Damaged as error:
-            raise StateError(f"the checkpoint is damaged: {error}") from None
+        """Damaged where it is not whole."""
+        checkpoint, written = from_folder(folder), str(read_manifest(folder)["created"])
         if only is not None and only not in checkpoint.states:
             known = checkpoint.states
             raise ConfigError(f"no learner {only!r} in {folder}{nearest(only, known)}; there are {', '.join(known)}")

@@ -24,7 +24,7 @@ def command(config: Path) -> None:
 
     \b
     Example:
-      olstream run deploy/example.yaml
+      olstream run config.yaml
     """
     settings = load(config)
     logs.setup(settings.log)

@@ -43,7 +43,7 @@ def command(config: Path, file: str, topic: str | None, format_: str | None, rat
 
     \b
     Example:
-      olstream send deploy/example.yaml flights.ndjson --rate 1000
+      olstream send config.yaml flights.ndjson --rate 1000
 
     Lines of NDJSON are sent byte for byte. Columns of CSV that input.fields or input.exclude name stay where they
     are, all others are features. The key of a record is its id.

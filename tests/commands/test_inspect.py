@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +141,66 @@ def test_the_newest_whole_checkpoint_is_shown_and_the_damaged_one_left_in_place(
 
     assert inspected(capsys, tmp_path)["seq"] == 1
     assert sorted(os.listdir(slot)) == before
+
+
+def break_manifest(folder: Path) -> None:
+    (folder / "manifest.json").write_bytes(b"{")
+
+
+def lose_manifest(folder: Path) -> None:
+    (folder / "manifest.json").unlink()
+
+
+def cut_learner(folder: Path) -> None:
+    path = folder / "late.safetensors"
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def change_learner(folder: Path) -> None:
+    path = folder / "late.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"\x77")
+
+
+def lose_everything(folder: Path) -> None:
+    for path in folder.iterdir():
+        path.unlink()
+
+
+@pytest.mark.parametrize("damage", [break_manifest, lose_manifest, cut_learner, change_learner, lose_everything])
+def test_a_damaged_checkpoint_is_told_and_the_next_older_one_shown(
+    tmp_path: Path,
+    config: Config,
+    models: dict[str, Model],
+    capsys: pytest.CaptureFixture[str],
+    damage: Callable[[Path], None],
+) -> None:
+    save(tmp_path, config, models, seq=1)
+    slot = save(tmp_path, config, models, seq=2)
+    newest = max(slot.glob("checkpoint-*"))
+    damage(newest)
+
+    assert main(["inspect", str(tmp_path), "--json"]) == 0
+
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["seq"] == 1
+    assert shown.err.count("\n") == 1
+    assert f"{newest.name} is damaged" in shown.err
+    assert main(["inspect", str(newest)]) != 0
+    damage(min(slot.glob("checkpoint-*")))
+    assert main(["inspect", str(tmp_path)]) == 4
+    assert "holds no whole checkpoint" in capsys.readouterr().err
+
+
+def test_checkpoints_that_were_kept_aside_as_damaged_are_told(
+    tmp_path: Path, config: Config, models: dict[str, Model], capsys: pytest.CaptureFixture[str]
+) -> None:
+    slot = save(tmp_path, config, models)
+    (only,) = slot.glob("checkpoint-*")
+    only.rename(slot / f"damaged-{only.name}")
+
+    for directory in (tmp_path, tmp_path / "flights", slot):
+        assert main(["inspect", str(directory)]) == 4
+        assert "holds no whole checkpoint" in capsys.readouterr().err
 
 
 def test_a_slot_that_is_locked_by_its_worker_can_be_looked_at(
