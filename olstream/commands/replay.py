@@ -24,13 +24,13 @@ from olstream import logs
 from olstream.checkpoint import MANIFEST, Checkpoint, Position
 from olstream.config import Config, FieldsConfig, load
 from olstream.decode import Decoder
-from olstream.errors import StateError
+from olstream.errors import ConfigError, StateError
 from olstream.inert import inert
 from olstream.interpret import WHOLE
 from olstream.io.disk import Store
 from olstream.io.files import FORMATS, STDIN, Input, reading
 from olstream.io.lines import Line
-from olstream.io.outfile import OutFile, refuse_overwriting, told
+from olstream.io.outfile import OutFile, refuse_overwriting, streamed, told
 from olstream.messages import Chunk, Example, Reason, Reject
 from olstream.model import Model, digest_of
 from olstream.pipeline import Pipeline, Processed
@@ -71,6 +71,7 @@ def command(
     Example:
       olstream replay config.yaml events.ndjson.gz --out predictions.ndjson
     """
+    out, dead_letters = streamed(out), streamed(dead_letters)
     refuse_overwriting({"configuration": str(config), "input": file}, {"--out": out, "--dead-letters": dead_letters})
     configuration = load(config)
     logs.setup(configuration.log)
@@ -230,6 +231,8 @@ def _refuse_the_state_of_others(directory: Path) -> None:
     for below in ("*", "*/*"):
         for lock in sorted(directory.glob(f"{below}/lock")):
             raise StateError(f"{lock.parent} is the state of a worker: give `replay --state` a directory of its own")
+    if directory.exists() and not directory.is_dir():
+        raise ConfigError(f"{directory} is a file: give `--state` a directory")
     if (directory / MANIFEST).is_file():
         raise StateError(f"{directory} is a checkpoint itself: give `replay --state` a directory of its own")
 

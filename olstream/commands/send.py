@@ -19,7 +19,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeE
 from olstream.config import Config, FieldsConfig, load
 from olstream.errors import ConfigError, KafkaError
 from olstream.interpret import WHOLE, find
-from olstream.io.files import FORMATS, STDIN, Input, reading
+from olstream.io.files import FORMATS, STDIN, Input, format_of, reading
 from olstream.io.lines import Line
 from olstream.messages import Reject
 
@@ -52,6 +52,7 @@ def command(config: Path, file: str, topic: str | None, format_: str | None, rat
     settings.needs_kafka()
     if loop and file == STDIN:
         raise ConfigError("--loop needs a file: standard input ends only once")
+    format_ = format_of(file, format_)
     feed = Feed(settings, topic or settings.input.topics[0])
     pace = Pace(rate)
     try:

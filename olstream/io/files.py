@@ -52,7 +52,7 @@ def reading(path: str, format_: str | None = None, row_bytes_max: int = ROW_BYTE
     `row_bytes_max` is how much of a CSV a row may be that spans lines.
     """
     with _opened(path) as raw:
-        format_ = format_ or _format(path)
+        format_ = format_ or _format_by_ending(path)
         size = os.fstat(raw.fileno()).st_size if stat.S_ISREG(os.fstat(raw.fileno()).st_mode) else None
         data = cast(BinaryIO, gzip.GzipFile(fileobj=raw)) if raw.peek(2)[:2] == _GZIP else raw
         lines = _READERS[format_](_whole_lines(data, path), row_bytes_max)
@@ -66,7 +66,17 @@ def _opened(path: str) -> io.BufferedReader:
         raise ConfigError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _format(path: str) -> str:
+def format_of(path: str, given: str | None) -> str:
+    """The format, by the ending where none is given. ConfigError where it cannot be told, or there is no such file."""
+    if path != STDIN:
+        try:
+            os.stat(path)
+        except OSError as error:
+            raise ConfigError(f"cannot read {path}: {error.strerror}") from error
+    return given or _format_by_ending(path)
+
+
+def _format_by_ending(path: str) -> str:
     if path == STDIN:
         return "ndjson"
     ending = Path(path.lower().removesuffix(".gz")).suffix

@@ -14,10 +14,17 @@ from olstream.errors import ConfigError
 
 STREAM: Final = "-"  # standard input among what is read, standard output among what is written
 STDOUT: Final = "standard output"
+# Opened by these names a file that standard output goes to would be emptied first.
+_STDOUT_PATHS: Final = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 _STDIN, _STDOUT = 0, 1  # their file descriptors
 
 # Which file a path leads to, however it is written; None for pipes, terminals and devices, which keep nothing.
 Identity: TypeAlias = tuple[int, int] | str | None
+
+
+def streamed(path: str | None) -> str | None:
+    """The path; `-` for standard output by one of its other names."""
+    return STREAM if path in _STDOUT_PATHS else path
 
 
 class OutFile:

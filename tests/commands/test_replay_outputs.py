@@ -75,6 +75,20 @@ def test_what_is_no_file_may_be_written_to_twice(replay: Replayed) -> None:
     )  # fmt: skip
 
     assert '"prediction":null' in told.stdout
+    assert '"rows":1' in told.stderr
+
+
+def test_what_stands_in_the_file_of_standard_output_stays_there(replay: Replayed) -> None:
+    config, events = replay.write("c.yaml", BINARY), replay.write("e.ndjson", EVENT)
+    command = [sys.executable, "-m", "olstream", "replay", config, events, "--out", "/dev/stdout"]
+
+    with open(replay.path("o"), "ab") as out:
+        out.write(b"before\n")
+        out.flush()
+        subprocess.run([*command, "--dead-letters", "/dev/stdout"], stdout=out, check=True)
+
+    before, record = Path(replay.path("o")).read_text().splitlines()
+    assert before == "before" and '"prediction":null' in record
 
 
 @pytest.mark.parametrize("option", ["--out", "--dead-letters"])
@@ -128,6 +142,12 @@ def test_a_directory_of_workers_is_no_place_for_a_replay(replay: Replayed, above
 
     assert "group/0" in said and "directory of its own" in said and said.count("\n") == 1
     assert not (replay.directory / above / "lock").exists()
+
+
+def test_a_file_is_no_place_for_a_state(replay: Replayed) -> None:
+    config, events = replay.write("c.yaml", BINARY), replay.write("e.ndjson", EVENT)
+
+    assert "is a file" in replay.run(config, events, "--state", config, code=2)
 
 
 def test_one_checkpoint_by_itself_is_no_place_for_a_replay(replay: Replayed) -> None:

@@ -37,6 +37,25 @@ def test_a_sparse_row_is_put_under_the_services_own_names() -> None:
     assert as_message({"features": {}}, "libsvm", FieldsConfig(), frozenset()) == {"features": {}}
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("none", "No such file"),
+        ("none.bin", "No such file"),
+        ("none.csv", "No such file"),
+        ("there.bin", "--format"),
+    ],
+)
+def test_a_file_that_cannot_be_sent_is_told_before_kafka_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, said: str
+) -> None:
+    (tmp_path / "c.yaml").write_text("learners: {a: }\nkafka: {bootstrap.servers: nowhere}\ninput: {topics: [t]}\n")
+    (tmp_path / "there.bin").write_bytes(b"")
+
+    assert main(["send", str(tmp_path / "c.yaml"), str(tmp_path / name)]) == 2
+    assert said in capsys.readouterr().err
+
+
 def test_standard_input_cannot_be_sent_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "c.yaml").write_text("learners: {a: }\nkafka: {bootstrap.servers: k}\ninput: {topics: [t]}\n")
 
