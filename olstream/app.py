@@ -19,7 +19,7 @@ from typing import Any
 import confluent_kafka
 
 from olstream.config import Config
-from olstream.errors import KafkaError
+from olstream.errors import ConfigError, KafkaError, StateError
 from olstream.health import Health
 from olstream.io import http, kafka_admin
 from olstream.io.client import Errors, call_for_rebalance
@@ -165,22 +165,28 @@ class App:
 
     def _recover(self, journal: KafkaJournal, sink: TransactionalSink | PlainSink) -> Recovered:
         inputs = KafkaInputs(self.config, self.errors, self.watch.alive)
+        recovery = Recovery(
+            self.config,
+            self.run_id,
+            self.store,
+            sink,
+            journal,
+            inputs,
+            self._facts(journal),
+            self.watch.replayed,
+            self.watch.remaining,
+        )
         try:
-            recovered = Recovery(
-                self.config,
-                self.run_id,
-                self.store,
-                sink,
-                journal,
-                inputs,
-                self._facts(journal),
-                self.watch.replayed,
-                self.watch.remaining,
-            ).recover()
+            recovered = recovery.recover()
+        except StateError:
+            self.metrics.restored("failed")
+            raise
+        except OSError as error:
+            raise ConfigError(f"cannot write a checkpoint in {self.store.directory}: {error.strerror}") from error
         finally:
             inputs.close()
         self.watch.remaining(0)
-        self.metrics.restored("fresh" if recovered.found == "new" else "restored")
+        self.metrics.restored({"new": "fresh", "older checkpoint": "fell_back"}.get(recovered.found, "restored"))
         self.metrics.standings(recovered.models.values())
         log.info(
             "recovered from %s: seq %d, %d records learnt again",

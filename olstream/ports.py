@@ -84,6 +84,9 @@ class Inputs(Protocol):
 class Store(Protocol):
     """This slot's checkpoints."""
 
+    skipped: int
+    """Damaged ones that `load` passed over."""
+
     def load(self) -> Checkpoint | None: ...
 
     def save(self, checkpoint: Checkpoint) -> int: ...

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from olstream.checkpoint import Checkpoint, Position
 from olstream.config import Config
@@ -26,6 +26,8 @@ from olstream.settings import differences, identity, settings, with_settings
 
 log = logging.getLogger(__name__)
 
+Found: TypeAlias = Literal["checkpoint", "older checkpoint", "journal", "new"]  # what the models were built from
+
 START_AFRESH = "set checkpoint.on_missing: fresh to begin with an empty model"
 
 
@@ -36,7 +38,7 @@ class Recovered:
     models: Mapping[str, Model]
     position: Position
     replayed: int
-    found: str  # "checkpoint", "journal" or "new": what it was built from
+    found: Found
     facts: Mapping[str, Any] = field(default_factory=dict)  # of the checkpoint
 
 
@@ -47,7 +49,7 @@ class _Plan:
     position: Position
     config: Config
     models: dict[str, Model]
-    found: str
+    found: Found
     opening: Line
     before: list[Line] = field(default_factory=list)  # of earlier lineages, when all of the journal is learnt again
 
@@ -88,7 +90,7 @@ class Recovery:
         position, replayed = self._learn_again(plan, plan.before + own)
         position = Position(position.lineage, position.seq, opened_at + 1, position.offsets)
         models = self._under_todays_settings(plan, position)
-        changed = plan.found != "checkpoint" or settings(plan.config) != settings(self.config)
+        changed = "checkpoint" not in plan.found or settings(plan.config) != settings(self.config)
         if changed:
             self.store.save(checkpoint_of(self.config, models, position, self.facts))
         return Recovered(models, position, replayed, plan.found, checkpoint.facts if checkpoint else {})
@@ -103,7 +105,8 @@ class Recovery:
         }
         position = checkpoint.position
         opening = Line(self.config.slot, self.run_id, position.lineage)
-        return _Plan(position, config, models, "checkpoint", opening)
+        found: Found = "older checkpoint" if self.store.skipped else "checkpoint"
+        return _Plan(position, config, models, found, opening)
 
     def _without_checkpoint(self) -> _Plan:
         lines = self.journal.read(0)
@@ -123,7 +126,7 @@ class Recovery:
                     "checkpoint.on_missing: replay to learn all of its journal again, or fresh to begin empty"
                 )
 
-    def _afresh(self, found: str) -> _Plan:
+    def _afresh(self, found: Found) -> _Plan:
         lineage = uuid.uuid4().hex
         opening = Line(self.config.slot, self.run_id, lineage, first_of_lineage=True)
         position = Position(lineage, journal_offset=self.journal.end())

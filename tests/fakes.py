@@ -156,6 +156,8 @@ class FakeInputs:
 
 
 class FakeStore:
+    skipped = 0
+
     def __init__(self, world: World) -> None:
         self.world = world
 

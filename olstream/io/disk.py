@@ -39,6 +39,7 @@ class Store:
     def __init__(self, directory: Path, keep: int = 3) -> None:
         self.directory = directory
         self.keep = keep
+        self.skipped = 0  # damaged checkpoints that the last `load` passed over
         self._lock: int | None = None
 
     def open(self) -> None:
@@ -92,13 +93,15 @@ class Store:
 
     def load(self) -> Checkpoint | None:
         """The newest whole checkpoint. Damaged ones are reported and kept aside under another name."""
-        for folder in newest_first(self.directory):
+        self.skipped = 0
+        for folder in list(newest_first(self.directory)):
             try:
                 return from_folder(folder)
             except Damaged as damage:
                 aside = folder.with_name(f"damaged-{folder.name}")
                 log.error("checkpoint is damaged, kept aside as %s, the next older one is used: %s", aside, damage)
                 os.rename(folder, aside)
+                self.skipped += 1
         return None
 
     def has_damaged(self) -> bool:
@@ -182,6 +185,8 @@ def _sync_directory(path: Path) -> None:
 
 
 def _unwritable(directory: Path, error: OSError) -> ConfigError:
+    if isinstance(error, (FileExistsError, NotADirectoryError)):
+        return ConfigError(f"cannot keep state in {directory}: a file stands in its way ({error.filename})")
     return ConfigError(
         f"cannot write the state directory {directory} as uid {os.getuid()}, gid {os.getgid()} ({error.strerror}): "
         "give that user the directory, or in Kubernetes set securityContext.fsGroup to that gid"

@@ -100,6 +100,7 @@ def test_a_damaged_checkpoint_is_kept_aside_and_the_older_one_used(tmp_path: Pat
 
     assert loaded is not None and loaded.position.seq == 1
     assert (store.directory / f"damaged-{newest.name}").exists()
+    assert store.skipped == 1
     assert store.has_damaged()
 
 
@@ -177,11 +178,23 @@ def test_a_held_lock_means_another_worker_and_is_released_by_closing(tmp_path: P
     opened(tmp_path)
 
 
-def test_a_directory_that_cannot_be_made_is_told_with_user_and_remedy(tmp_path: Path) -> None:
+def test_a_file_in_the_way_is_told(tmp_path: Path) -> None:
     blocked = tmp_path / "group"
     blocked.write_text("a file where a directory should be")
 
-    with pytest.raises(ConfigError, match=rf"{blocked}.*uid {os.getuid()}.*fsGroup"):
+    with pytest.raises(ConfigError, match=r"a file stands in its way .*group"):
+        opened(tmp_path)
+
+
+def test_a_directory_that_cannot_be_written_is_told_with_user_and_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, *_: object) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "open", refuse)
+
+    with pytest.raises(ConfigError, match=rf"{tmp_path}.*uid {os.getuid()}.*fsGroup"):
         opened(tmp_path)
 
 
