@@ -21,6 +21,7 @@ from olstream.checkpoint import Partition
 from olstream.errors import StateError
 from olstream.messages import Chunk
 
+RECORDS_MAX: Final = 100_000  # commit early at that many: their answers are kept in memory until then
 RANGES_MAX: Final = 1000  # commit early at that many: a line stays far below the smallest message limit
 
 
@@ -86,8 +87,10 @@ class Learnt:
     """The ranges learnt since the last commit, in order; neighbours are joined."""
 
     ranges: list[Range] = field(default_factory=list)
+    records: int = 0
 
     def add(self, chunk: Chunk) -> None:
+        self.records += len(chunk)
         start, end = chunk.offsets[0], chunk.offsets[-1] + 1
         last = self.ranges[-1] if self.ranges else None
         if last and (last.topic, last.partition) == (chunk.topic, chunk.partition):
@@ -98,6 +101,10 @@ class Learnt:
     def offsets(self) -> dict[Partition, int]:
         """The next offset of each partition touched."""
         return {(r.topic, r.partition): r.end for r in self.ranges}
+
+    def is_full(self) -> bool:
+        """Whether one transaction should hold no more."""
+        return self.records >= RECORDS_MAX or len(self.ranges) >= RANGES_MAX
 
     def __bool__(self) -> bool:
         return bool(self.ranges)

@@ -13,7 +13,7 @@ from threading import Event
 
 from olstream.checkpoint import Partition, Position
 from olstream.config import Config
-from olstream.journal import RANGES_MAX, Learnt, Line
+from olstream.journal import Learnt, Line
 from olstream.pipeline import Pipeline, Processed
 from olstream.ports import Checkpoints, Clock, Journal, Sink, Source
 from olstream.watch import Watch
@@ -72,7 +72,7 @@ class Loop:
             self.watch.processed(chunk, processed)
 
         now_s = self.clock.now_s()
-        if now_s >= self.committed_s + self.config.commit_interval_s or len(self.learnt.ranges) >= RANGES_MAX:
+        if self.learnt.is_full() or now_s >= self.committed_s + self.config.commit_interval_s:
             self.commit()
         if now_s >= self.checkpointed_s + self.config.checkpoint.interval_s:
             self.checkpoint()

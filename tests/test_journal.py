@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from olstream.errors import StateError
-from olstream.journal import Learnt, Line, Range, ancestry, ends, lineage_lines
+from olstream.journal import RANGES_MAX, RECORDS_MAX, Learnt, Line, Range, ancestry, ends, lineage_lines
 from olstream.messages import Chunk
 
 
@@ -56,6 +56,20 @@ def test_neighbouring_chunks_become_one_range_and_keep_their_order() -> None:
 
     assert learnt.ranges == [Range("events", 0, 0, 6), Range("events", 1, 7, 8), Range("events", 0, 6, 7)]
     assert learnt.offsets() == {("events", 0): 7, ("events", 1): 8}
+
+
+def test_a_line_is_full_at_so_many_records_or_ranges() -> None:
+    records, ranges = Learnt(), Learnt()
+
+    records.add(chunk(0, *range(RECORDS_MAX - 1)))
+    for i in range(RANGES_MAX - 1):
+        ranges.add(chunk(i % 2, i))
+    before = records.is_full(), ranges.is_full()
+    records.add(chunk(0, RECORDS_MAX))
+    ranges.add(chunk(7, 1))
+
+    assert before == (False, False)
+    assert (records.is_full(), ranges.is_full()) == (True, True)
 
 
 def test_only_lines_of_the_lineage_after_the_checkpoint_count() -> None:
