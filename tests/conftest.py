@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,3 +18,12 @@ def data_dir() -> Path:
     if not (directory / "a9a.libsvm.gz").is_file():
         pytest.skip(f"no data sets in {directory}: set OLSTREAM_DATA to a directory that has them")
     return directory
+
+
+@pytest.fixture(autouse=True)
+def log_as_before() -> Iterator[None]:
+    """A command that sets the log up in this process does so for its own test only."""
+    log = logging.getLogger("olstream")
+    handlers, level, propagate = log.handlers[:], log.level, log.propagate
+    yield
+    log.handlers[:], log.level, log.propagate = handlers, level, propagate
