@@ -103,7 +103,8 @@ class Loop:
         self.commit()
         if not self.committed_since_checkpoint:
             # Idle: nothing of ours stands in between, so the next start need not read what others wrote.
-            self.position = replace(self.position, journal_offset=self.journal.end())
+            end = self.journal.end_at_once()
+            self.position = self.position if end is None else replace(self.position, journal_offset=end)
         self.checkpoints.write(self.pipeline, self.position)
         self.watch.checkpoint_taken()
         self.committed_since_checkpoint = False

@@ -68,6 +68,9 @@ class Journal(Protocol):
     def end(self) -> int:
         """The end as it is now; to be asked only while no own transaction is open."""
 
+    def end_at_once(self) -> int | None:
+        """The same, or None where nobody tells soon."""
+
     def is_cut(self) -> bool:
         """Whether its beginning has been taken away."""
 

@@ -137,6 +137,9 @@ class FakeJournal:
     def end(self) -> int:
         return len(self.world.journal)
 
+    def end_at_once(self) -> int | None:
+        return self.end()
+
     def is_cut(self) -> bool:
         return False
 

@@ -93,6 +93,13 @@ class Watermarks:
         self.patience_s = config.kafka_wait_s
         self.consumer = reader(config, errors, isolation="read_uncommitted")
 
+    def at_once(self, topic: str, partition: int) -> tuple[int, int] | None:
+        """The same, or None where no broker tells within a second."""
+        try:
+            return self.consumer.get_watermark_offsets(TopicPartition(topic, partition), 1.0)
+        except KafkaException:
+            return None
+
     def of(self, topic: str, partition: int) -> tuple[int, int]:
         deadline = time.monotonic() + self.patience_s
         while True:
@@ -136,6 +143,11 @@ class KafkaJournal:
 
     def end(self) -> int:
         return self.watermarks.of(self.topic, self.partition)[1]
+
+    def end_at_once(self) -> int | None:
+        """The same, or None where no broker tells within a second."""
+        found = self.watermarks.at_once(self.topic, self.partition)
+        return found[1] if found else None
 
     def is_cut(self) -> bool:
         """Whether its beginning has been taken away, by retention or by hand."""

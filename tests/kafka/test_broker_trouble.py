@@ -68,3 +68,14 @@ def test_a_broker_that_dies_and_comes_back_is_waited_for(hurt: Service, own_brok
     until(lambda: worker.status("/ready") == 200, "it says that it is ready again")
     worker.stop()
     assert_nothing_shows(hurt)
+
+
+def test_an_idle_worker_stops_in_good_order_though_its_broker_is_dead(hurt: Service, own_broker: Kafka) -> None:
+    worker = hurt.start()
+    hurt.until_committed(N, worker)
+
+    own_broker.kill()
+    worker.stop()
+
+    own_broker.start()
+    assert_nothing_shows(hurt)
