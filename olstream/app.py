@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Mapping
 from contextlib import ExitStack
 from threading import Event, Thread
-from typing import Any
+from typing import Any, Final
 
 import confluent_kafka
 
@@ -41,6 +41,8 @@ from olstream.watch import Watch
 
 log = logging.getLogger(__name__)
 
+STOP_PATIENCE_S: Final = 5.0  # a call that waits may take as long again; orchestrators kill after 30 s
+
 
 class App:
     """One worker: one slot of a group."""
@@ -58,9 +60,12 @@ class App:
             slot_directory(config.checkpoint.path, config.group, config.slot), keep=config.checkpoint.keep
         )
         self.topics: Mapping[str, kafka_admin.TopicFacts] = {}
+        self._stop = Event()
+        self._told_s: float | None = None  # when a wait first saw that it should stop
 
     def run(self, stop: Event) -> None:
         """Work until `stop` is set; raises an OlstreamError where somebody has to act."""
+        self._stop = stop
         with ExitStack() as stack:
             self.store.open()
             stack.callback(self.store.close)
@@ -97,7 +102,7 @@ class App:
                 self.health.broker(True)
                 widest = max(self.topics[topic].partitions for topic in config.input.topics)
                 partitions = kafka_admin.ensure_journal(admin, config, widest)
-                return KafkaJournal(config, partitions, self.errors, self.watch.alive)
+                return KafkaJournal(config, partitions, self.errors, self._alive)
             why = f"no broker answers at {config.kafka['bootstrap.servers']}"
             if found is not None:
                 why = f"there is no topic {', '.join(missing)}: make it, or run `olstream check --create`"
@@ -157,14 +162,25 @@ class App:
                 sink.abandon()
                 raise
 
+    def _alive(self) -> None:
+        """Called by everything that waits for Kafka: the loop is not stuck. Told to stop, it does not wait for long."""
+        self.watch.alive()
+        if self._stop.is_set():
+            self._told_s = self._told_s or self.clock.now_s()
+            if self.clock.now_s() > self._told_s + STOP_PATIENCE_S:
+                raise KafkaError(
+                    "told to stop while Kafka does not answer: what was not committed is learnt and answered at the "
+                    "next start"
+                )
+
     def _sink(self, journal: KafkaJournal) -> TransactionalSink | PlainSink:
         outcome = self.metrics.committed
         if self.config.guarantee == "exactly_once":
-            return TransactionalSink(self.config, self.run_id, journal, self.errors, self.watch.alive, outcome)
-        return PlainSink(self.config, journal, self.errors, self.watch.alive, outcome)
+            return TransactionalSink(self.config, self.run_id, journal, self.errors, self._alive, outcome)
+        return PlainSink(self.config, journal, self.errors, self._alive, outcome)
 
     def _recover(self, journal: KafkaJournal, sink: TransactionalSink | PlainSink) -> Recovered:
-        inputs = KafkaInputs(self.config, self.errors, self.watch.alive)
+        inputs = KafkaInputs(self.config, self.errors, self._alive)
         recovery = Recovery(
             self.config,
             self.run_id,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,4 +79,20 @@ def test_an_idle_worker_stops_in_good_order_though_its_broker_is_dead(hurt: Serv
     worker.stop()
 
     own_broker.start()
+    assert_nothing_shows(hurt)
+
+
+def test_a_worker_told_to_stop_does_not_wait_for_a_dead_broker_for_ever(hurt: Service, own_broker: Kafka) -> None:
+    worker = hurt.start()
+    hurt.until_committed(500, worker)
+
+    own_broker.kill()
+    worker.send(signal.SIGTERM)
+    code = worker.wait(30)  # what orchestrators allow
+    said = worker.said()
+    own_broker.start()
+    hurt.run_to(N)
+
+    assert code == 3
+    assert "told to stop while Kafka does not answer" in said
     assert_nothing_shows(hurt)
