@@ -27,6 +27,7 @@ from olstream.io.clock import SystemClock
 from olstream.io.disk import Store, slot_directory
 from olstream.io.kafka_read import KafkaInputs, KafkaJournal
 from olstream.io.kafka_source import KafkaSource
+from olstream.io.outbox import Told
 from olstream.io.plain import PlainSink
 from olstream.io.timed import TimedSink, TimedSource
 from olstream.io.transactional import TransactionalSink
@@ -75,24 +76,24 @@ class App:
             for name, learner in self.config.learners.items():
                 # Compiled now: the first batch must not hold a transaction open for the compiler.
                 Model(name, learner, self.config.monitor).warm_up()
-            journal = self._reach(stop)
+            journal = self._reach()
             while journal is not None and not stop.is_set():
                 try:
-                    self._work(stop, journal)
+                    self._work(journal)
                     return
                 except Lost as lost:
                     log.warning("dropping the models and recovering as at a start: %s", lost)
                     self.health.restoring("recovering after a lost assignment")
                     self.health.assigned(None)
 
-    def _reach(self, stop: Event) -> KafkaJournal | None:
+    def _reach(self) -> KafkaJournal | None:
         """Wait for the broker and the topics; None when told to stop meanwhile."""
         config = self.config
         admin = kafka_admin.admin(config, self.errors)
         wanted = [*config.input.topics, config.output.predictions, config.output.dead_letters]
         wanted += [topic for topic in (config.output.shadows,) if topic]
         give_up_s = time.monotonic() + config.kafka_wait_s
-        while not stop.is_set():
+        while not self._stop.is_set():
             self.watch.alive()
             self.errors.raise_if_refused()
             found = kafka_admin.cluster(admin)
@@ -110,10 +111,10 @@ class App:
                 raise KafkaError(f"gave up after kafka_wait ({config.kafka_wait_s:g} s): {why}")
             self.health.broker(False, why)
             log.warning("waiting: %s", why, extra={"every_s": 10.0})
-            stop.wait(min(1.0, max(0.05, give_up_s - time.monotonic())))
+            self._stop.wait(min(1.0, max(0.05, give_up_s - time.monotonic())))
         return None
 
-    def _work(self, stop: Event, journal: KafkaJournal) -> None:
+    def _work(self, journal: KafkaJournal) -> None:
         """One life as a member of the group, from an empty memory to told to stop, or Lost."""
         config, watch = self.config, self.watch
         with ExitStack() as stack:
@@ -157,7 +158,7 @@ class App:
                 log.info("the inputs have other partitions than before: calling the group to share them out")
                 Thread(target=call_for_rebalance, args=(config, self.errors), name="passer-by", daemon=True).start()
             try:
-                loop.run(stop)
+                loop.run(self._stop)
             except Lost:
                 sink.abandon()
                 raise
@@ -174,10 +175,10 @@ class App:
                 )
 
     def _sink(self, journal: KafkaJournal) -> TransactionalSink | PlainSink:
-        outcome = self.metrics.committed
+        told = Told(self._alive, self.metrics.committed, self.metrics.produce_failed)
         if self.config.guarantee == "exactly_once":
-            return TransactionalSink(self.config, self.run_id, journal, self.errors, self._alive, outcome)
-        return PlainSink(self.config, journal, self.errors, self._alive, outcome)
+            return TransactionalSink(self.config, self.run_id, journal, self.errors, told)
+        return PlainSink(self.config, journal, self.errors, told)
 
     def _recover(self, journal: KafkaJournal, sink: TransactionalSink | PlainSink) -> Recovered:
         inputs = KafkaInputs(self.config, self.errors, self._alive)

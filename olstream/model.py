@@ -64,13 +64,10 @@ class Model:
         self.vectorize = vectorize  # an attribute, so that its time can be taken
         self._make_room()
 
-    def predict_then_update(
-        self, examples: Sequence[Example], scores: bool = False, barred: Bools | None = None
-    ) -> Rows:
+    def predict_then_update(self, examples: Sequence[Example], barred: Bools | None = None) -> Rows:
         """Score each row, measure it against its label, learn from it: in this order, row by row.
 
-        `barred` rows are scored only: not all their numbers were finite. Scores of every class come
-        at no cost, whether `scores` asks for them or not.
+        `barred` rows are scored only: not all their numbers were finite.
         """
         rows = self._run(examples, self.config.learn, barred)
         self.tally.counts[SEEN] += rows.counts.seen

@@ -26,7 +26,7 @@ def chunk_of(n: int, value: bytes | None = b"{}", headers: Headers | None = None
 def encoded(
     config: LearnerConfig, examples: list[Example], scores: bool = False, shadow: bool = False
 ) -> list[dict[str, Any] | None]:
-    rows = Model("m", config, MonitorConfig()).predict_then_update(examples, scores=scores)
+    rows = Model("m", config, MonitorConfig()).predict_then_update(examples)
     values = Encoder("m", scores, shadow).encode(chunk_of(len(examples)), range(len(examples)), examples, rows)
     return [None if value is None else json.loads(value, parse_constant=pytest.fail) for value in values]
 

@@ -233,7 +233,7 @@ def test_probabilities_of_huge_scores_are_probabilities(algorithm: str, task: st
         m.predict_then_update([row({name: 1.0}, name) for name in names])
 
     with np.errstate(all="raise"):
-        rows = m.predict_then_update([row({name: x}) for name in names for x in (1e6, -1e6, 1e300)], scores=True)
+        rows = m.predict_then_update([row({name: x}) for name in names for x in (1e6, -1e6, 1e300)])
 
     for i in range(len(rows)):
         probabilities, scores = rows.probabilities_of(i) or {}, rows.scores_of(i) or {}

@@ -291,6 +291,11 @@ class KafkaSource:
         self.consumer.seek(TopicPartition(*at, start))
 
 
+def marked(offsets: Mapping[Partition, int]) -> list[TopicPartition]:
+    """Offsets to commit, as ours."""
+    return [TopicPartition(topic, p, offset, metadata=MARK) for (topic, p), offset in sorted(offsets.items())]
+
+
 def fenced(config: Config) -> str:
     return (
         f"another worker holds slot {config.slot} of group {config.group}: "

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer
 from confluent_kafka import KafkaError as ClientError
@@ -22,6 +23,22 @@ class Group(Protocol):
     consumer: Consumer
 
 
+# By ourselves, when a transaction is aborted or a producer let go: nobody refused these.
+WITHDRAWN: Final = frozenset({ClientError._PURGE_QUEUE, ClientError._PURGE_INFLIGHT})
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Whom a sink tells: of a wait on purpose, of how a transaction ended, of what a broker refused (topic, code)."""
+
+    alive: Callable[[], None] = lambda: None
+    outcome: Callable[[str], None] = lambda _: None
+    refused: Callable[[str, str], None] = lambda _topic, _code: None
+
+
+NOBODY: Final = Told()
+
+
 class Outbox:
     """Records by columns, dead letters one by one, and the journal line."""
 
@@ -30,7 +47,7 @@ class Outbox:
         config: Config,
         journal: KafkaJournal,
         errors: Errors,
-        alive: Callable[[], None],
+        told: Told,
         on_failed: Callable[[ClientError], None] | None = None,
     ) -> None:
         """`on_failed` hears of each record that was not delivered; a transaction does without: its commit fails."""
@@ -38,7 +55,7 @@ class Outbox:
         self.on_failed = on_failed
         self.journal = journal
         self.errors = errors
-        self.alive = alive
+        self.told = told
         self.columns: list[Records] = []
         self.singles: list[Outgoing] = []
         self.refusals: list[ClientError] = []  # of dead letters and journal lines
@@ -71,7 +88,7 @@ class Outbox:
                 return
             if error.code() == ClientError.MSG_SIZE_TOO_LARGE:
                 shorten(record)  # for when it is sent again
-            self._refused(error)
+            self._refused(record.topic, error)
 
         for _ in range(2):
             try:
@@ -80,8 +97,10 @@ class Outbox:
                 )
                 return
             except KafkaException as exception:
-                if client_error(exception).code() != ClientError.MSG_SIZE_TOO_LARGE:
+                error = client_error(exception)
+                if error.code() != ClientError.MSG_SIZE_TOO_LARGE:
                     raise
+                self._tell(record.topic, error)
                 shorten(record)
 
     def send_line(self, client: Producer, line: Line) -> None:
@@ -89,7 +108,7 @@ class Outbox:
             if error is None:
                 self.line_offset = message.offset() or 0
             else:
-                self._refused(error)
+                self._refused(self.journal.topic, error)
 
         key = str(self.config.slot).encode()
         partition = self.journal.partition
@@ -103,11 +122,17 @@ class Outbox:
             except BufferError:
                 self.wait_for_room(client)
 
-    def _delivered(self, error: ClientError | None, _message: Message) -> None:
+    def _delivered(self, error: ClientError | None, message: Message) -> None:
         if error is not None and self.on_failed is not None:
+            self._tell(message.topic() or "", error)
             self.on_failed(error)
 
-    def _refused(self, error: ClientError) -> None:
+    def _tell(self, topic: str, error: ClientError) -> None:
+        if error.code() not in WITHDRAWN:
+            self.told.refused(topic, error.name())
+
+    def _refused(self, topic: str, error: ClientError) -> None:
+        self._tell(topic, error)
         self.refusals.append(error)
         if self.on_failed is not None:
             self.on_failed(error)
@@ -115,7 +140,7 @@ class Outbox:
     def wait_for_room(self, client: Producer) -> None:
         """The local queue is full: consumption waits until the broker has taken some of it."""
         self.errors.raise_if_refused()
-        self.alive()
+        self.told.alive()
         client.poll(0.05)
 
     def send_all(self, client: Producer) -> None:

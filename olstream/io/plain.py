@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka import KafkaError as ClientError
@@ -13,8 +13,8 @@ from olstream.config import Config
 from olstream.errors import FencedError, KafkaError
 from olstream.io.client import CALL_S, NOT_A_MEMBER, REFUSED, Errors, client_error, producer
 from olstream.io.kafka_read import KafkaJournal
-from olstream.io.kafka_source import MARK, fenced
-from olstream.io.outbox import Group, Outbox
+from olstream.io.kafka_source import fenced, marked
+from olstream.io.outbox import NOBODY, Group, Outbox, Told
 from olstream.journal import Line
 from olstream.messages import Outgoing, Records
 from olstream.ports import Lost
@@ -28,16 +28,14 @@ class PlainSink:
         config: Config,
         journal: KafkaJournal,
         errors: Errors,
-        alive: Callable[[], None] = lambda: None,
-        on_outcome: Callable[[str], None] = lambda _: None,
+        told: Told = NOBODY,
     ) -> None:
         self.config = config
         self.journal = journal
         self.errors = errors
-        self.alive = alive
-        self.on_outcome = on_outcome
+        self.told = told
         self.group: Group | None = None  # set once we have joined
-        self.outbox = Outbox(config, journal, errors, alive, on_failed=self._failed)
+        self.outbox = Outbox(config, journal, errors, told, on_failed=self._failed)
         self._failures: list[ClientError] = []
         self._client = producer(config, errors)
 
@@ -56,9 +54,8 @@ class PlainSink:
     def commit(self, line: Line | None, offsets: Mapping[Partition, int]) -> int:
         assert self.group is not None
         self._flush(line)
-        marked = [TopicPartition(topic, p, offset, metadata=MARK) for (topic, p), offset in sorted(offsets.items())]
-        self._commit_offsets(self.group.consumer, marked)
-        self.on_outcome("committed")
+        self._commit_offsets(self.group.consumer, marked(offsets))
+        self.told.outcome("committed")
         return self.outbox.line_offset + 1
 
     def abandon(self) -> None:
@@ -67,23 +64,23 @@ class PlainSink:
     def close(self) -> None:
         self._client.purge()  # what is not committed is learnt again and sent anew
 
-    def _commit_offsets(self, consumer: Consumer, marked: list[TopicPartition]) -> None:
+    def _commit_offsets(self, consumer: Consumer, ours: list[TopicPartition]) -> None:
         give_up_s = time.monotonic() + self.config.kafka_wait_s
         while True:
             try:
-                consumer.commit(offsets=marked, asynchronous=False)
+                consumer.commit(offsets=ours, asynchronous=False)
                 return
             except KafkaException as exception:
                 error = client_error(exception)
             if error.code() == ClientError.FENCED_INSTANCE_ID:
                 raise FencedError(fenced(self.config))
             if error.code() in NOT_A_MEMBER:
-                self.on_outcome("lost")
+                self.told.outcome("lost")
                 raise Lost("the group gave our partitions away before the commit")
             if error.code() in REFUSED or time.monotonic() > give_up_s:
                 raise KafkaError(f"Kafka does not take the offsets of group {self.config.group}: {error.str()}")
             self.errors.raise_if_refused()
-            self.alive()
+            self.told.alive()
 
     def _flush(self, line: Line | None) -> None:
         """Everything since the last commit, and the line, is with the broker."""
@@ -100,7 +97,7 @@ class PlainSink:
                 if line is not None:
                     self.outbox.send_line(self._client, line)
             self.errors.raise_if_refused()
-            self.alive()
+            self.told.alive()
         self.outbox.clear()
 
     def _failed(self, error: ClientError) -> None:

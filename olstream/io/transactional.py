@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from confluent_kafka import KafkaError as ClientError
-from confluent_kafka import KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer
 
 from olstream.checkpoint import Partition
 from olstream.config import Config
@@ -32,8 +32,8 @@ from olstream.io.client import (
     transaction_timeout_of,
 )
 from olstream.io.kafka_read import KafkaJournal
-from olstream.io.kafka_source import MARK, fenced
-from olstream.io.outbox import Group, Outbox
+from olstream.io.kafka_source import fenced, marked
+from olstream.io.outbox import NOBODY, Group, Outbox, Told
 from olstream.journal import Line
 from olstream.messages import Outgoing, Records
 from olstream.ports import Lost
@@ -50,17 +50,15 @@ class TransactionalSink:
         run: str,
         journal: KafkaJournal,
         errors: Errors,
-        alive: Callable[[], None] = lambda: None,
-        on_outcome: Callable[[str], None] = lambda _: None,
+        told: Told = NOBODY,
     ) -> None:
         self.config = config
         self.run_id = run
         self.journal = journal
         self.errors = errors
-        self.alive = alive
-        self.on_outcome = on_outcome
+        self.told = told
         self.group: Group | None = None  # set once we have joined
-        self.outbox = Outbox(config, journal, errors, alive)
+        self.outbox = Outbox(config, journal, errors, told)
         self._open = False
         self._begun_s = 0.0
         self._failure: ClientError | None = None
@@ -86,7 +84,7 @@ class TransactionalSink:
     def abandon(self) -> None:
         """Let go after Lost; raises FencedError where another worker has this slot now."""
         if self._open:
-            self.on_outcome("lost")
+            self.told.outcome("lost")
         self._refuse_if_replaced()
         self.close()
 
@@ -120,7 +118,7 @@ class TransactionalSink:
         self.outbox.clear()
         if line is not None:
             self._read_from = self.outbox.line_offset + 1
-        self.on_outcome(outcome)
+        self.told.outcome(outcome)
 
     def _attempt(self, action: Callable[[], None]) -> None:
         """Do it inside the transaction. After a failure nothing more is tried in it: the commit sorts it out."""
@@ -145,11 +143,13 @@ class TransactionalSink:
         if not offsets:
             return
         assert self.group is not None
-        marked = [TopicPartition(topic, p, offset, metadata=MARK) for (topic, p), offset in sorted(offsets.items())]
+        ours = marked(offsets)
         member = self.group.consumer.consumer_group_metadata()  # never cached: it changes with every rebalance
         # Retriable but not resumable: repeated with the very same arguments.
         send = self._client.send_offsets_to_transaction
-        self._patiently(lambda timeout_s: bounded(lambda: send(marked, member, timeout_s), 2 * timeout_s, self.alive))
+        self._patiently(
+            lambda timeout_s: bounded(lambda: send(ours, member, timeout_s), 2 * timeout_s, self.told.alive)
+        )
 
     def _patiently(self, call: Callable[[float], Any]) -> None:
         """Repeat a call that may be repeated, until the broker would have given the transaction up anyway."""
@@ -162,7 +162,7 @@ class TransactionalSink:
                 if not error.retriable() or error.txn_requires_abort() or self._is_over_age():
                     raise
             self.errors.raise_if_refused()
-            self.alive()
+            self.told.alive()
 
     def _is_committed_after(self, error: ClientError, line: Line | None) -> bool:
         """After a failed commit: True if it happened all the same, False if it can be sent again; else raises."""
@@ -185,7 +185,7 @@ class TransactionalSink:
             log.warning("abort did not go through: %s", client_error(exception).str())
             return False
         self._open = False
-        self.on_outcome("aborted")
+        self.told.outcome("aborted")
         return True
 
     def _resolve(self, error: ClientError, line: Line | None) -> bool:
@@ -217,7 +217,7 @@ class TransactionalSink:
 
     def _give_up(self) -> None:
         self.outbox.clear()
-        self.on_outcome("lost")
+        self.told.outcome("lost")
         raise Lost("the group gave our partitions away before the commit")
 
     def _raise_if_refused(self, error: ClientError) -> None:
@@ -249,4 +249,4 @@ class TransactionalSink:
                 )
             if not error.retriable() or time.monotonic() > give_up_s:
                 raise KafkaError(f"transactions cannot be set up: {error.str()}")
-            self.alive()
+            self.told.alive()

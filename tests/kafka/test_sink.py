@@ -14,6 +14,7 @@ from olstream.errors import FencedError
 from olstream.io.client import Errors, producer
 from olstream.io.kafka_read import KafkaJournal
 from olstream.io.kafka_source import KafkaSource
+from olstream.io.outbox import Told
 from olstream.io.transactional import TransactionalSink
 from olstream.journal import Line, Range
 from olstream.messages import Outgoing, Records
@@ -44,9 +45,11 @@ class Bench:
         topics.create(self.config.journal_topic)
         topics.produce(self.input, [b"a", b"b", b"c"])
         self.outcomes: list[str] = []
+        self.refused: list[tuple[str, str]] = []
         errors = Errors()
         self.journal = KafkaJournal(self.config, 1, errors)
-        self.sink = TransactionalSink(self.config, "run", self.journal, errors, on_outcome=self.outcomes.append)
+        told = Told(outcome=self.outcomes.append, refused=lambda topic, code: self.refused.append((topic, code)))
+        self.sink = TransactionalSink(self.config, "run", self.journal, errors, told)
         stack.callback(self.sink.close)
         self.sink.open_run(Line(0, "run", "lineage", first_of_lineage=True))
         self.source = KafkaSource(self.config, self.journal, {}, errors)
@@ -177,6 +180,7 @@ def test_a_dead_letter_that_the_topic_finds_too_large_is_cut_and_sent_once(
 
     (letter,) = topics.read(bench.dead)
     assert letter.value() == b"x" * 1024
+    assert bench.refused == [(bench.dead, "MSG_SIZE_TOO_LARGE")]
     assert dict(letter.headers() or [])["olstream.size"] == b"5000"
     assert bench.published() == [b"1", b"2", b"3"]
     assert bench.lines() == [1]
