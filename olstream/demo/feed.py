@@ -28,10 +28,6 @@ class Feed:
         self.sent = 0
         self._start_s = time.monotonic()
 
-    @property
-    def finished(self) -> bool:
-        return self.sent >= self.total
-
     def send_due(self, consumed: int) -> None:
         """Send what the clock allows and the service has room for."""
         by_clock = int((time.monotonic() - self._start_s) * self._per_s) + 1

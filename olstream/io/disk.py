@@ -141,16 +141,6 @@ def newest_first(directory: Path) -> Iterator[Path]:
     yield from sorted(directory.glob(f"{PREFIX}*"), key=age, reverse=True)
 
 
-def newest_whole(directory: Path) -> Checkpoint | None:
-    """The newest whole checkpoint, for those who only look: nothing is locked, moved or written."""
-    for folder in newest_first(directory):
-        try:
-            return from_folder(folder)
-        except Damaged as damage:
-            log.warning("skipped a damaged checkpoint: %s", damage)
-    return None
-
-
 def slot_directories(root: Path) -> list[Path]:
     """All slot directories at or below a state path: itself, its children or its grandchildren."""
     for pattern in (".", "*", "*/*"):

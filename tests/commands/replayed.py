@@ -9,7 +9,8 @@ from typing import Any, Final
 import pytest
 
 from olstream.__main__ import main
-from olstream.io.disk import newest_whole
+from olstream.checkpoint import from_folder
+from olstream.io.disk import newest_first
 
 BINARY: Final = "learners:\n  m: {algorithm: pa1, task: binary, bias: false}\n"
 
@@ -39,6 +40,5 @@ class Replayed:
         return captured.err if code else captured.out
 
     def digests(self, state: str) -> dict[str, Any]:
-        checkpoint = newest_whole(self.directory / state)
-        assert checkpoint is not None
+        checkpoint = from_folder(next(newest_first(self.directory / state)))
         return dict(checkpoint.digests)

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from olstream.checkpoint import Checkpoint, Position
-from olstream.io.disk import Store, newest_whole
+from olstream.checkpoint import Checkpoint, Position, from_folder
+from olstream.io.disk import Store, newest_first
 from tests.commands.replayed import BINARY, Replayed
 
 TWO = """
@@ -119,9 +119,8 @@ def test_going_on_from_a_state_is_as_if_nothing_had_ended(replay: Replayed) -> N
     for part in parts:
         out = replay.run(config, part, "--state", replay.path("resumed"), "--json")
 
-    checkpoint = newest_whole(replay.directory / "resumed")
+    checkpoint = from_folder(next(newest_first(replay.directory / "resumed")))
     assert replay.digests("resumed") == replay.digests("straight")
-    assert checkpoint is not None
     assert checkpoint.position.offsets == {("one.ndjson", 0): 250, ("two.ndjson", 0): 350}
     assert json.loads(out)["rows"] == 350
 
@@ -179,11 +178,11 @@ def test_offsets_of_libsvm_count_the_comments_too(replay: Replayed) -> None:
         "--out", replay.path("out"), "--dead-letters", replay.path("dead"), "--state", replay.path("s"),
     )  # fmt: skip
 
-    checkpoint = newest_whole(replay.directory / "s")
+    checkpoint = from_folder(next(newest_first(replay.directory / "s")))
     assert json.loads(out)["rows"] == 3
     assert [record["offset"] for record in replay.lines("out")] == [1, 4]
     assert [letter["line"] for letter in replay.lines("dead")] == [4]
-    assert checkpoint is not None and checkpoint.position.offsets == {("f.libsvm", 0): 5}
+    assert checkpoint.position.offsets == {("f.libsvm", 0): 5}
 
 
 def test_libsvm_needs_no_mapping(replay: Replayed) -> None:

@@ -11,9 +11,9 @@ import numpy as np
 import orjson
 import pytest
 
-from olstream.checkpoint import FORMAT, Checkpoint, Position
+from olstream.checkpoint import FORMAT, Checkpoint, Position, from_folder
 from olstream.errors import ConfigError, FencedError, StateError
-from olstream.io.disk import Store, newest_whole, slot_directories
+from olstream.io.disk import Store, newest_first, slot_directories
 
 
 def checkpoint(seq: int) -> Checkpoint:
@@ -207,5 +207,5 @@ def test_slots_are_found_from_any_level_of_the_path(tmp_path: Path) -> None:
     for root in (tmp_path, tmp_path / "group"):
         assert [p.name for p in slot_directories(root)] == ["0", "1"]
     assert slot_directories(tmp_path / "group" / "1") == [tmp_path / "group" / "1"]
-    found = newest_whole(tmp_path / "group" / "1")
-    assert found is not None and found.position.seq == 2
+    found = from_folder(next(newest_first(tmp_path / "group" / "1")))
+    assert found.position.seq == 2
