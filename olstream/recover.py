@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
+from olstream import crash
 from olstream.checkpoint import Checkpoint, Position
 from olstream.config import Config
 from olstream.errors import StateError
@@ -154,9 +155,11 @@ class Recovery:
             log.info("learning %d records again from %d journal lines", remaining, len(lines))
         for line in lines:
             for wanted in line.ranges:
+                crash.point("relearn.before")
                 for chunk in self.inputs.read(wanted, self.config.input.batch_max):
                     self.on_replayed(chunk, pipeline.process(chunk))
                     replayed += len(chunk)
+                crash.point("relearn.after")
                 offsets[wanted.topic, wanted.partition] = wanted.end
                 remaining -= wanted.end - wanted.start
                 self.on_remaining(remaining)

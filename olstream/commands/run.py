@@ -10,7 +10,7 @@ from types import FrameType
 
 import click
 
-from olstream import logs
+from olstream import crash, logs
 from olstream.config import load
 from olstream.inert import inert
 
@@ -28,6 +28,7 @@ def command(config: Path) -> None:
     """
     settings = load(config)
     logs.setup(settings.log)
+    crash.arm()
     for sentence in inert(settings):
         log.warning(sentence)
     stop = Event()

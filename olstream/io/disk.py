@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from olstream import __version__
+from olstream import __version__, crash
 from olstream.checkpoint import Checkpoint, Damaged, from_folder, to_files
 from olstream.errors import ConfigError, FencedError
 
@@ -84,7 +84,9 @@ class Store:
             for file, data in files.items():
                 _write_durably(scratch / file, data)
             _sync_directory(scratch)
+            crash.point("rename.before")
             os.rename(scratch, self.directory / name)
+            crash.point("rename.after")
         except OSError:
             shutil.rmtree(scratch, ignore_errors=True)
             raise
@@ -119,9 +121,11 @@ class Store:
             if _seq(folder) not in kept and len(kept) < self.keep:
                 kept.add(_seq(folder))
                 continue
+            crash.point("prune.before")
             doomed = folder.with_name(f".writing-{folder.name}")  # swept at the next start should we die here
             os.rename(folder, doomed)
             shutil.rmtree(doomed, ignore_errors=True)
+            crash.point("prune.after")
 
 
 def _seq(folder: Path) -> str:
@@ -161,17 +165,25 @@ def write_folder(folder: Path, checkpoint: Checkpoint) -> None:
 
 def _write_durably(path: Path, data: bytes) -> None:
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+        crash.point("write.before")
         out.write(data)
         out.flush()
-        os.fsync(out.fileno())
+        crash.point("write.after")
+        _sync(out.fileno())
 
 
 def _sync_directory(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(handle)
+        _sync(handle)
     finally:
         os.close(handle)
+
+
+def _sync(handle: int) -> None:
+    crash.point("fsync.before")
+    os.fsync(handle)
+    crash.point("fsync.after")
 
 
 def _unwritable(directory: Path, error: OSError) -> ConfigError:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 
+from olstream import crash
 from olstream.checkpoint import Partition
 from olstream.config import Config
 from olstream.errors import KafkaError, StateError
@@ -133,7 +134,10 @@ class KafkaJournal:
     def read(self, start: int) -> list[Line]:
         """This slot's lines from an offset to the end as it is now."""
         key = str(self.config.slot).encode()
-        return [Line.from_bytes(value, at) for at, name, value in self._records(self.partition, start) if name == key]
+        crash.point("journal.before")
+        found = [Line.from_bytes(value, at) for at, name, value in self._records(self.partition, start) if name == key]
+        crash.point("journal.after")
+        return found
 
     def read_all_slots(self) -> Iterator[Line]:
         """Every line of every slot that is still there."""

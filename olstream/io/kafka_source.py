@@ -17,6 +17,7 @@ from typing import Final
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 
+from olstream import crash
 from olstream.checkpoint import Partition
 from olstream.config import Config
 from olstream.errors import FencedError, KafkaError, OlstreamError, StateError
@@ -70,9 +71,11 @@ class KafkaSource:
         self._aside = ThreadPoolExecutor(1, "rebalance")
         self._reader = reader(config, errors)  # for questions about the group's offsets
         self.consumer: Consumer = member(config, errors, on_statistics, self._complained)
+        crash.point("join.before")
         self.consumer.subscribe(
             list(config.input.topics), on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
         )
+        crash.point("join.after")
 
     def on_revoke(self, before_revoke: Callable[[], None]) -> None:
         self._before_revoke = before_revoke
@@ -94,7 +97,9 @@ class KafkaSource:
     def close(self) -> None:
         """Static members do not leave: the slot keeps its partitions for the session timeout."""
         self._before_revoke = lambda: None
+        crash.point("leave.before")
         self.consumer.close()
+        crash.point("leave.after")
         self._aside.shutdown()
 
     def _chunks(self, messages: list[Message]) -> Iterator[Chunk]:
@@ -178,6 +183,7 @@ class KafkaSource:
             raise failure
 
     def _take(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        crash.point("take.before")
         starts = self._aside.submit(self._starts, partitions).result() if partitions else {}
         self.next.update(starts)
         with_offsets = [TopicPartition(topic, p, offset) for (topic, p), offset in sorted(starts.items())]
@@ -186,10 +192,12 @@ class KafkaSource:
         else:
             consumer.assign(with_offsets)
         self.errors.accepted()
+        crash.point("take.after")
         log.info("assigned %s", _told(starts))
         self.on_change("assigned", self.next)
 
     def _give_up(self, consumer: Consumer, partitions: list[TopicPartition], kind: str) -> None:
+        crash.point("revoke.before")
         for tp in partitions:
             self.next.pop((tp.topic, tp.partition), None)
             self._unmarked.pop((tp.topic, tp.partition), None)
@@ -197,6 +205,7 @@ class KafkaSource:
             consumer.incremental_unassign(partitions)
         else:
             consumer.unassign()
+        crash.point("revoke.after")
         log.info("%s %s", kind, ", ".join(f"{tp.topic}[{tp.partition}]" for tp in partitions))
         self.on_change(kind, self.next)
 

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 from confluent_kafka import Consumer, KafkaException, Message, Producer
 from confluent_kafka import KafkaError as ClientError
 
+from olstream import crash
 from olstream.config import Config
 from olstream.encode import cut
 from olstream.io.client import Errors, client_error
@@ -67,6 +68,7 @@ class Outbox:
         rows = zip(records.keys, records.values, headers, strict=True)
         pending = [row for row in rows if row[1] is not None]
         produce, done = client.produce, 0
+        crash.point("produce.before")
         reports: dict[str, Any] = {} if self.on_failed is None else {"on_delivery": self._delivered}
         while done < len(pending):
             try:
@@ -81,6 +83,7 @@ class Outbox:
             except BufferError:
                 self.wait_for_room(client)
         client.poll(0)
+        crash.point("produce.after")
 
     def send_single(self, client: Producer, record: Outgoing) -> None:
         def delivered(error: ClientError | None, _message: Message) -> None:
@@ -90,11 +93,13 @@ class Outbox:
                 shorten(record)  # for when it is sent again
             self._refused(record.topic, error)
 
+        crash.point("produce.before")
         for _ in range(2):
             try:
                 self.produce(
                     client, record.topic, record.value, record.key, headers=record.headers, on_delivery=delivered
                 )
+                crash.point("produce.after")
                 return
             except KafkaException as exception:
                 error = client_error(exception)
@@ -112,7 +117,9 @@ class Outbox:
 
         key = str(self.config.slot).encode()
         partition = self.journal.partition
+        crash.point("line.before")
         self.produce(client, self.journal.topic, line.to_bytes(), key, partition=partition, on_delivery=delivered)
+        crash.point("line.after")
 
     def produce(self, client: Producer, topic: str, value: bytes | None, key: bytes | None, **more: Any) -> None:
         while True:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 
+from olstream import crash
 from olstream.checkpoint import Partition
 from olstream.config import Config
 from olstream.errors import FencedError, KafkaError
@@ -68,7 +69,9 @@ class PlainSink:
         give_up_s = time.monotonic() + self.config.kafka_wait_s
         while True:
             try:
+                crash.point("offsets.before")
                 consumer.commit(offsets=ours, asynchronous=False)
+                crash.point("offsets.after")
                 return
             except KafkaException as exception:
                 error = client_error(exception)
@@ -87,6 +90,7 @@ class PlainSink:
         give_up_s = time.monotonic() + self.config.kafka_wait_s
         if line is not None:
             self.outbox.send_line(self._client, line)
+        crash.point("flush.before")
         while self._client.flush(CALL_S) > 0 or self._failures:
             failures, self._failures = self._failures, []
             for error in failures:
@@ -98,6 +102,7 @@ class PlainSink:
                     self.outbox.send_line(self._client, line)
             self.errors.raise_if_refused()
             self.told.alive()
+        crash.point("flush.after")
         self.outbox.clear()
 
     def _failed(self, error: ClientError) -> None:

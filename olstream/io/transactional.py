@@ -17,6 +17,7 @@ from typing import Any
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException, Producer
 
+from olstream import crash
 from olstream.checkpoint import Partition
 from olstream.config import Config
 from olstream.errors import FencedError, KafkaError
@@ -137,7 +138,9 @@ class TransactionalSink:
         if line is not None:
             self.outbox.send_line(self._client, line)
         self._send_offsets(offsets)
+        crash.point("commit.before")
         self._patiently(self._client.commit_transaction)
+        crash.point("commit.after")
 
     def _send_offsets(self, offsets: Mapping[Partition, int]) -> None:
         if not offsets:
@@ -147,9 +150,11 @@ class TransactionalSink:
         member = self.group.consumer.consumer_group_metadata()  # never cached: it changes with every rebalance
         # Retriable but not resumable: repeated with the very same arguments.
         send = self._client.send_offsets_to_transaction
+        crash.point("offsets.before")
         self._patiently(
             lambda timeout_s: bounded(lambda: send(ours, member, timeout_s), 2 * timeout_s, self.told.alive)
         )
+        crash.point("offsets.after")
 
     def _patiently(self, call: Callable[[float], Any]) -> None:
         """Repeat a call that may be repeated, until the broker would have given the transaction up anyway."""
@@ -234,9 +239,11 @@ class TransactionalSink:
         client = producer(self.config, self.errors)
         self.errors.fenced = False
         give_up_s = time.monotonic() + self.config.kafka_wait_s
+        crash.point("init.before")
         while True:
             try:
                 client.init_transactions(CALL_S)
+                crash.point("init.after")
                 self.errors.accepted()
                 return client
             except KafkaException as exception:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
+from olstream import crash
 from olstream.checkpoint import Checkpoint, Position
 from olstream.config import Config
 from olstream.pipeline import Pipeline
@@ -47,7 +48,9 @@ class CheckpointWriter:
         return False
 
     def write(self, pipeline: Pipeline, position: Position) -> None:
+        crash.point("copy.before")
         checkpoint = checkpoint_of(self.config, pipeline.models, position, self.facts)
+        crash.point("copy.after")
         self._current = self._threads.submit(self._save, checkpoint)
 
     def wait(self) -> None:
