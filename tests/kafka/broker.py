@@ -120,6 +120,12 @@ class Kafka:
         self._wait_until_up()
         return self
 
+    def start_what_is_down(self) -> None:
+        self.resume()
+        for n in self.nodes:
+            if n not in self._process or self._process[n].poll() is not None:
+                self.start(n)
+
     def stop(self, node: int | None = None) -> None:
         self._end(node, signal.SIGTERM)
 

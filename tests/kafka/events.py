@@ -14,10 +14,10 @@ def labelled(i: int) -> bool:
     return i % UNLABELLED_EVERY != 0
 
 
-def events(n: int, seed: int = 1) -> list[bytes]:
+def events(n: int, seed: int = 1, first: int = 0) -> list[bytes]:
     """`n` messages with an id each, of which every fifth has no label: a noisy linear rule and a category."""
     rng = random.Random(seed)
-    return [_event(i, rng) for i in range(n)]
+    return [_event(i, rng) for i in range(first, first + n)]
 
 
 def _event(i: int, rng: random.Random) -> bytes:

@@ -29,11 +29,13 @@ class ServiceFactory(Protocol):
 class Worker:
     """One `olstream run`."""
 
-    def __init__(self, config: Path, log: Path, port: int) -> None:
+    def __init__(self, config: Path, log: Path, port: int, environment: Mapping[str, str]) -> None:
         self.log, self._port = log, port
         with log.open("ab") as out:
             command = [*dies_with_us(), sys.executable, "-m", "olstream", "run", str(config)]
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env={**os.environ, **environment}
+            )
 
     def until_ready(self) -> Worker:
         until(lambda: self.status("/ready") == 200 or not self.alive, f"ready; {self.log}", START_S)
@@ -109,6 +111,7 @@ class Service:
         self.topics, self.directory, self.group = topics, directory, name
         self.input, self.predictions, self.dead_letters = f"{name}-in", f"{name}-out", f"{name}-dead"
         self.state = directory / "state"
+        self.environment: dict[str, str] = {}  # of the workers started from now on, on top of our own
         self._port = _free_port()
         self._workers: list[Worker] = []
         self.config: dict[str, Any] = {
@@ -151,7 +154,7 @@ class Service:
         return self.start_from(path)
 
     def start_from(self, path: Path) -> Worker:
-        worker = Worker(path, self.directory / "log", self.config["http"]["port"])
+        worker = Worker(path, self.directory / "log", self.config["http"]["port"], self.environment)
         self._workers.append(worker)
         return worker
 
@@ -169,6 +172,11 @@ class Service:
         self.until_committed(offset, worker)
         worker.stop()
 
+    def verify(self, *options: str) -> None:
+        """`olstream state verify` finds that the models are what the journal says."""
+        done = olstream("state", "verify", str(self.directory / "config.yaml"), *options)
+        assert done.returncode == 0, f"exit {done.returncode}: {done.stderr}"
+
     def committed(self) -> int:
         """The next offset of partition 0 of the first input topic, 0 before the first commit."""
         return self.topics.committed(self.group, self.input).get(0, 0)
@@ -178,12 +186,7 @@ class Service:
         assert worker.alive or self.committed() >= offset, f"it ended: {worker.said()[-3000:]}"
 
     def inspect(self, *options: str) -> dict[str, Any]:
-        """What `olstream inspect --json` says of the state directory."""
-        command = [sys.executable, "-m", "olstream", "inspect", str(self.state), "--json", *options]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=START_S)
-        assert done.returncode == 0, done.stderr
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
+        return inspect(self.state, *options)
 
     def predicted(self) -> list[dict[str, Any]]:
         """The predictions that a read_committed reader sees."""
@@ -193,6 +196,14 @@ class Service:
         for worker in self._workers:
             if worker.alive:
                 worker.kill()
+
+
+def inspect(state: Path, *options: str) -> dict[str, Any]:
+    """What `olstream inspect --json` says of a state directory."""
+    done = olstream("inspect", str(state), "--json", *options)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
 
 
 def olstream(*arguments: str, deadline_s: float = START_S) -> subprocess.CompletedProcess[str]:

@@ -1,0 +1,119 @@
+"""What must be true after the worst, looked at from outside: topics, journal, state directories, logs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from tests.kafka.chaos.flow import has_label, id_of, is_good
+from tests.kafka.chaos.stage import PATIENCE_S, SECRET, Stage
+from tests.kafka.service import inspect, olstream
+from tests.kafka.topics import headers
+
+Place: TypeAlias = tuple[int, int]  # partition and offset of an input record
+Inputs: TypeAlias = Mapping[Place, bytes | None]
+
+
+def assert_whole(stage: Stage) -> None:
+    """Every record answered once, learnt once, and every model what its journal says."""
+    inputs = read_inputs(stage)
+    assert_answered(stage, inputs)
+    assert_counted(stage, inputs)
+    assert_journal_covers(stage, inputs)
+    assert_verified(stage)
+    if stage.partitions == 1 and len(stage.services) == 1:
+        assert_as_if_undisturbed(stage, inputs)
+
+
+def read_inputs(stage: Stage) -> dict[Place, bytes | None]:
+    return {_place(message): message.value() for message in stage.topics.read(stage.input)}
+
+
+def assert_answered(stage: Stage, inputs: Inputs) -> None:
+    """A read_committed reader sees one prediction of each good message, one dead letter of each broken one."""
+    predictions = stage.service.predicted()
+    found = Counter((p["partition"], p["offset"]) for p in predictions)
+    _assert_once(stage, "predictions", found, {place for place, value in inputs.items() if is_good(value)})
+    wrong = [p for p in predictions if p["id"] != id_of(inputs[p["partition"], p["offset"]] or b"")]
+    assert not wrong, f"predictions with the id of another record: {wrong[:3]}"
+
+    letters = stage.topics.read(stage.service.dead_letters)
+    told = [dict(headers(letter)) for letter in letters]
+    places = [(int(t["olstream.partition"] or b""), int(t["olstream.offset"] or b"")) for t in told]
+    broken = {place for place, value in inputs.items() if value is not None and not is_good(value)}
+    _assert_once(stage, "dead letters", Counter(places), broken)
+    changed = [p for p, letter in zip(places, letters, strict=True) if letter.value() != inputs[p]]
+    assert not changed, f"dead letters with other bytes than came: {changed[:3]}"
+
+
+def _assert_once(stage: Stage, what: str, found: Counter[Place], expected: set[Place]) -> None:
+    missing, strange = expected - found.keys(), found.keys() - expected
+    assert not missing, f"{len(missing)} {what} are missing, the first of {min(missing)}"
+    assert not strange, f"{len(strange)} {what} of no such record, the first of {min(strange)}"
+    twice = [place for place, n in found.items() if n > 1]
+    assert not (twice and stage.exactly_once), f"{len(twice)} {what} came twice, the first of {min(twice)}"
+
+
+def assert_counted(stage: Stage, inputs: Inputs) -> None:
+    """The models of all slots together have seen each good message once, and each label once."""
+    models = [service.inspect()["learners"]["model"] for service in stage.services.values()]
+    good = [value for value in inputs.values() if value is not None and is_good(value)]
+    expected = len(good), sum(map(has_label, good))
+    found = sum(m["seen"] for m in models), sum(m["labelled"] for m in models)
+    assert found == expected, f"(seen, labelled) is {found} over all slots, of {expected} in the input"
+
+
+def journal_lines(stage: Stage) -> list[dict[str, Any]]:
+    return [json.loads(value or b"null") for value in stage.topics.values(f"{stage.group}-journal")]
+
+
+def assert_journal_covers(stage: Stage, inputs: Inputs) -> None:
+    """The ranges of all lines together are the input, without overlap; each slot's seq has no hole."""
+    lines = [line for line in journal_lines(stage) if "seq" in line]
+    if not stage.exactly_once:  # a line may be there twice, and count once: that is what `state verify` looks at
+        return
+    ranges = sorted((partition, start, end) for line in lines for _, partition, start, end in line["ranges"])
+    for partition in range(stage.partitions):
+        ours = [(start, end) for p, start, end in ranges if p == partition]
+        end = 1 + max(offset for p, offset in inputs if p == partition)
+        bounds = [0, *(bound for each in ours for bound in each), end]
+        torn = [(a, b) for a, b in zip(bounds[::2], bounds[1::2], strict=True) if a != b]
+        assert not torn, f"the journal has holes or overlaps in partition {partition}: {torn[:3]}"
+    for slot in stage.services:
+        numbers = [line["seq"] for line in lines if line["slot"] == slot]
+        assert numbers == list(range(1, len(numbers) + 1)), f"the lines of slot {slot} are not numbered through"
+
+
+def assert_verified(stage: Stage) -> None:
+    """From the oldest checkpoint that is kept, and from the empty model."""
+    for service in stage.services.values():
+        service.verify()
+        service.verify("--all")
+
+
+def assert_as_if_undisturbed(stage: Stage, inputs: Inputs) -> None:
+    """With one partition and one slot the model is, to the last bit, that of the same records from a file."""
+    service = stage.service
+    file, state = service.directory / "input.ndjson", service.directory / "replayed"
+    file.write_bytes(b"".join((value or b"") + b"\n" for _, value in sorted(inputs.items()) if value is not None))
+    arguments = ["replay", str(service.directory / "config.yaml"), str(file), "--state", str(state)]
+    done = olstream(*arguments, deadline_s=PATIENCE_S)
+    assert done.returncode == 0, done.stderr
+    assert service.inspect()["digest"] == inspect(state)["digest"], "the digest is not that of an undisturbed run"
+
+
+def assert_logs_are_clean(stage: Stage) -> None:
+    """No traceback, no secret, and no line that the client's own thread failed in."""
+    for service in stage.services.values():
+        log = service.directory / "log"
+        said = log.read_text(errors="replace") if log.exists() else ""
+        for unwanted in ("Traceback (most recent call last)", SECRET, "Exception ignored in"):
+            assert unwanted not in said, (
+                f"{unwanted!r} in the log of slot {service.config.get('slot', 0)}: {said[-3000:]}"
+            )
+
+
+def _place(message: Any) -> Place:
+    return message.partition(), message.offset()
