@@ -36,11 +36,9 @@ def every_crash_point_of_a_first_start(stage: Stage) -> None:
         for side in ("before", "after"):
             new = Stage(stage.kafka, f"{stage.group}-{step}-{side}", stage.directory / f"{step}-{side}", stage.seed)
             with new.flow():
-                with new.flow():
                 die_at(new, step, f"{step}.{side}", 1)
             new.finish(new.service.start())
             assert_whole(new)
-            new.end()
             new.end()
             stage.fault()
 
