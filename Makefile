@@ -1,12 +1,15 @@
 # demo: the whole service on an embedded broker and real data, about a minute. test, lint: what `.ci/run` runs.
-# bench: the speed table. Each makes .venv first, from the lock file.
+# bench: the speed table. chaos: every scenario of tests/kafka/chaos in full. Each makes .venv first, from the lock file.
 
 PYTHON ?= python3
 BIN := .venv/bin
 KERNEL_TESTS := $(wildcard tests/learners tests/test_evaluate*.py tests/test_model*.py tests/test_vectorize*.py \
 	tests/test_scal*.py tests/test_decode*.py tests/test_api*.py)
 
-.PHONY: demo test lint bench
+# How many times `make chaos` hits, where a scenario hits again and again.
+N ?= 200
+
+.PHONY: demo test lint bench chaos
 .DELETE_ON_ERROR:
 
 demo: .venv/made
@@ -23,6 +26,9 @@ lint: .venv/made
 
 bench: .venv/made
 	$(BIN)/python -m tests.kafka.broker exec $(BIN)/olstream bench --bootstrap '{bootstrap}'
+
+chaos: .venv/made
+	$(BIN)/python -m tests.kafka.chaos --count $(N)
 
 .venv/made: pyproject.toml requirements-dev.lock
 	$(PYTHON) -m venv .venv

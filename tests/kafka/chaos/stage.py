@@ -46,6 +46,7 @@ class Stage:
         self.services: dict[int, Service] = {0: first}
         self.input, self.group, self.exactly_once = first.input, name, first.config.get("guarantee") != "at_least_once"
         self.faults = 0
+        self.notes: list[str] = []  # what a scenario measured, for its summary
         self._flows: list[Flow] = []
         first.make_topics(partitions)
 
@@ -96,7 +97,8 @@ class Stage:
             worker.stop()
 
     def summary(self) -> str:
-        return f"{self.faults} faults, {sum(flow.fed for flow in self._flows)} records, {len(self.services)} slots"
+        fed = sum(flow.fed for flow in self._flows)
+        return "; ".join([f"{self.faults} faults, {fed} records, {len(self.services)} slots", *self.notes])
 
     def end(self) -> None:
         for service in self.services.values():
