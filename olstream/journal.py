@@ -100,7 +100,7 @@ class Learnt:
 
     def offsets(self) -> dict[Partition, int]:
         """The next offset of each partition touched."""
-        return {(r.topic, r.partition): r.end for r in self.ranges}
+        return _ends(self.ranges)
 
     def is_full(self) -> bool:
         """Whether one transaction should hold no more."""
@@ -108,6 +108,15 @@ class Learnt:
 
     def __bool__(self) -> bool:
         return bool(self.ranges)
+
+
+def reached(lines: Iterable[Line]) -> dict[Partition, int]:
+    """The next offset of each partition that these lines touch."""
+    return _ends(r for line in lines for r in line.ranges)
+
+
+def _ends(ranges: Iterable[Range]) -> dict[Partition, int]:
+    return {(r.topic, r.partition): r.end for r in ranges}
 
 
 def lineage_lines(

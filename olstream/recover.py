@@ -14,16 +14,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
-from olstream import crash
 from olstream.checkpoint import Checkpoint, Position
 from olstream.config import Config
 from olstream.errors import StateError
-from olstream.journal import Line, ancestry, lineage_lines
+from olstream.journal import Line, ancestry, lineage_lines, reached
 from olstream.messages import Chunk
 from olstream.model import Model, digest_of
-from olstream.pipeline import Pipeline, Processed
+from olstream.pipeline import Processed
 from olstream.ports import Inputs, Journal, Sink, Store
-from olstream.settings import differences, identity, settings, with_settings
+from olstream.relearn import brought_back, learn_again
+from olstream.settings import differences, identity, settings
 
 log = logging.getLogger(__name__)
 
@@ -98,12 +98,8 @@ class Recovery:
 
     def _from_checkpoint(self, checkpoint: Checkpoint) -> _Plan:
         self._refuse_other_topics(checkpoint.facts)
-        config = with_settings(self.config, dict(checkpoint.settings))
+        config, models = brought_back(checkpoint, self.config)
         self._refuse_changed_learners(config)
-        models = {
-            name: Model.restore(name, config.learners[name], config.monitor, dict(meta), dict(arrays))
-            for name, (meta, arrays) in checkpoint.states.items()
-        }
         position = checkpoint.position
         opening = Line(self.config.slot, self.run_id, position.lineage)
         found: Found = "older checkpoint" if self.store.skipped else "checkpoint"
@@ -147,24 +143,16 @@ class Recovery:
         return _Plan(Position(lineage, seq, begins), self.config, self._empty_models(), "journal", opening, before)
 
     def _learn_again(self, plan: _Plan, lines: Sequence[Line]) -> tuple[Position, int]:
-        pipeline = Pipeline(plan.config, plan.models, publishes=False)
         remaining = sum(r.end - r.start for line in lines for r in line.ranges)
-        offsets = dict(plan.position.offsets)
-        seq, replayed = plan.position.seq, 0
+        replayed = 0
         if remaining:
             log.info("learning %d records again from %d journal lines", remaining, len(lines))
-        for line in lines:
-            for wanted in line.ranges:
-                crash.point("relearn.before")
-                for chunk in self.inputs.read(wanted, self.config.input.batch_max):
-                    self.on_replayed(chunk, pipeline.process(chunk))
-                    replayed += len(chunk)
-                crash.point("relearn.after")
-                offsets[wanted.topic, wanted.partition] = wanted.end
-                remaining -= wanted.end - wanted.start
-                self.on_remaining(remaining)
-            seq = line.seq or seq
-        return Position(plan.position.lineage, seq, 0, offsets), replayed
+        for chunk, done in learn_again(lines, plan.config, plan.models, self.inputs):
+            self.on_replayed(chunk, done)
+            replayed += len(chunk)
+            self.on_remaining(remaining - replayed)
+        seq = (lines[-1].seq if lines else None) or plan.position.seq
+        return Position(plan.position.lineage, seq, 0, {**plan.position.offsets, **reached(lines)}), replayed
 
     def _under_todays_settings(self, plan: _Plan, position: Position) -> dict[str, Model]:
         """The same states under the settings of today; a new learner begins empty, a removed one is kept aside."""

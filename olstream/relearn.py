@@ -1,0 +1,41 @@
+"""Learning again what journal lines name, just as it was learnt the first time; nothing is published.
+
+Recovery, `state verify` and `on_missing: replay` all learn again through here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from olstream import crash
+from olstream.checkpoint import Checkpoint
+from olstream.config import Config
+from olstream.journal import Line
+from olstream.messages import Chunk
+from olstream.model import Model
+from olstream.pipeline import Pipeline, Processed
+from olstream.ports import Inputs
+from olstream.settings import with_settings
+
+
+def learn_again(
+    lines: Iterable[Line], config: Config, models: Mapping[str, Model], inputs: Inputs
+) -> Iterator[tuple[Chunk, Processed]]:
+    """Each chunk of what these lines name, once the models have learnt it; in the order of the lines."""
+    pipeline = Pipeline(config, models, publishes=False)
+    for line in lines:
+        for wanted in line.ranges:
+            crash.point("relearn.before")
+            for chunk in inputs.read(wanted, config.input.batch_max):
+                yield chunk, pipeline.process(chunk)
+            crash.point("relearn.after")
+
+
+def brought_back(checkpoint: Checkpoint, config: Config) -> tuple[Config, dict[str, Model]]:
+    """The models of a checkpoint, and today's configuration but for the settings that they learnt under."""
+    then = with_settings(config, dict(checkpoint.settings))
+    models = {
+        name: Model.restore(name, then.learners[name], then.monitor, dict(meta), dict(arrays))
+        for name, (meta, arrays) in checkpoint.states.items()
+    }
+    return then, models
