@@ -3,7 +3,8 @@
 A line is {"slot", "run", "lineage", "seq", "ranges": [[topic, partition, from, to], ...]} with
 half-open ranges in the order in which they were learnt. Each start of a worker writes an opening
 line first, without seq and ranges; the first of a lineage names its parent: null, or the
-[lineage, seq] from which an older history was continued.
+[lineage, seq] from which an older history was continued. Where learners begin with something that
+start_from names, the opening line has the digest of it: "starts": {learner: digest}.
 
 The model of a slot is its checkpoint + its committed lines after it. This file decides which lines
 count; reading and writing them is the business of `io`.
@@ -46,6 +47,7 @@ class Line:
     ranges: tuple[Range, ...] = ()
     parent: tuple[str, int] | None = None
     first_of_lineage: bool = False
+    starts: Mapping[str, str] = field(default_factory=dict)  # of learners that begin here, and not empty
     offset: int = -1  # where it stands in the journal
 
     @property
@@ -59,6 +61,8 @@ class Line:
             fields["ranges"] = [[r.topic, r.partition, r.start, r.end] for r in self.ranges]
         if self.first_of_lineage:
             fields["parent"] = self.parent
+        if self.starts:
+            fields["starts"] = self.starts
         return orjson.dumps(fields)
 
     @classmethod
@@ -73,6 +77,7 @@ class Line:
                 ranges=tuple(Range(*r) for r in fields.get("ranges", ())),
                 parent=tuple(fields["parent"]) if fields.get("parent") else None,
                 first_of_lineage="parent" in fields,
+                starts=fields.get("starts", {}),
                 offset=offset,
             )
         except (ValueError, KeyError, TypeError) as error:
@@ -120,17 +125,22 @@ def _ends(ranges: Iterable[Range]) -> dict[Partition, int]:
 
 
 def lineage_lines(
-    lines: Sequence[Line], lineage: str, after_seq: int, committed: Mapping[Partition, int] | None = None
+    lines: Sequence[Line],
+    lineage: str,
+    after_seq: int,
+    committed: Mapping[Partition, int] | None = None,
+    known_seq: int = 0,
 ) -> list[Line]:
     """The lines of a lineage that count after `after_seq`, without holes; StateError where one is missing.
 
     `committed` (at_least_once only): lines are not tied to the commit of their offsets there, so a line
     counts only where the group has committed all its ranges, not after a later run's opening line (it
-    was a zombie's), and not where a later line of the lineage took its seq or one before it.
+    was a zombie's), and not where a later line of the lineage took its seq or one before it. Up to
+    `known_seq` a checkpoint was built on them: they count wherever the group was moved to since.
     """
     own = [line for line in lines if line.lineage == lineage]
     if committed is not None:
-        own = _settled(own, committed)
+        own = _settled(own, committed, known_seq)
     counting = [line for line in own if line.seq is not None and line.seq > after_seq]
     for expected, line in enumerate(counting, after_seq + 1):
         if line.seq != expected:
@@ -142,7 +152,7 @@ def lineage_lines(
     return counting
 
 
-def _settled(own: Iterable[Line], committed: Mapping[Partition, int]) -> list[Line]:
+def _settled(own: Iterable[Line], committed: Mapping[Partition, int], known_seq: int) -> list[Line]:
     settled: list[Line] = []
     run = None
     runs_ended: set[str] = set()
@@ -156,7 +166,7 @@ def _settled(own: Iterable[Line], committed: Mapping[Partition, int]) -> list[Li
             while settled and settled[-1].seq is not None and line.seq is not None and settled[-1].seq >= line.seq:
                 settled.pop()
             settled.append(line)
-    while settled and not _below(settled[-1], committed):
+    while settled and (settled[-1].seq or 0) > known_seq and not _below(settled[-1], committed):
         settled.pop()
     return settled
 

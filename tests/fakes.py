@@ -166,7 +166,7 @@ class FakeStore:
 
     def load(self) -> Checkpoint | None:
         latest_first = reversed(self.world.checkpoints)
-        return max(latest_first, key=lambda checkpoint: checkpoint.position.seq, default=None)
+        return max(latest_first, key=lambda c: (c.position.journal_offset, c.position.seq), default=None)
 
     def save(self, checkpoint: Checkpoint) -> int:
         self.world.tick()

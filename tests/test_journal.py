@@ -89,6 +89,14 @@ def test_lines_not_covered_by_committed_offsets_do_not_count_at_least_once() -> 
     assert [found.seq for found in lineage_lines(lines, "L", 0, {("events", 0): 9})] == [1, 2]
 
 
+def test_lines_that_a_checkpoint_was_built_on_count_wherever_the_group_was_moved_to_since() -> None:
+    lines = [opening("r1"), line(1, 0, 5), line(2, 5, 9), line(3, 9, 12)]
+
+    counting = lineage_lines(lines, "L", 0, {("events", 0): 4}, known_seq=2)
+
+    assert [found.seq for found in counting] == [1, 2]
+
+
 def test_a_zombies_line_after_a_later_runs_opening_does_not_count() -> None:
     lines = [opening("r1"), line(1, 0, 5), opening("r2"), line(2, 5, 8, run="r1"), line(2, 5, 9, run="r2")]
 

@@ -1,7 +1,7 @@
 """The state directory of one slot: a lock, and immutable checkpoint folders.
 
     PATH/<group>/<slot>/lock
-    PATH/<group>/<slot>/checkpoint-<seq>-<id>/manifest.json, <learner>.safetensors
+    PATH/<group>/<slot>/checkpoint-<seq>-<journal offset>-<id>/manifest.json, <learner>.safetensors
 
 A folder appears by rename, whole and durable, or not at all. What a dead process left half
 written is swept at the next start; what is damaged is kept aside under another name.
@@ -68,15 +68,17 @@ class Store:
 
     def save(self, checkpoint: Checkpoint) -> int:
         """Write it durably, then drop what is older than the `keep` newest. Bytes written. Raises OSError."""
-        size_bytes = self._write(f"{PREFIX}{checkpoint.position.seq:012d}-{uuid.uuid4().hex[:8]}", checkpoint)
+        size_bytes = self._write(PREFIX, checkpoint)
         self._prune()
         return size_bytes
 
     def keep_aside(self, label: str, checkpoint: Checkpoint) -> None:
         """Write a checkpoint that no start will load, for people. Raises OSError."""
-        self._write(f"{label}-{checkpoint.position.seq:012d}-{uuid.uuid4().hex[:8]}", checkpoint)
+        self._write(f"{label}-", checkpoint)
 
-    def _write(self, name: str, checkpoint: Checkpoint) -> int:
+    def _write(self, prefix: str, checkpoint: Checkpoint) -> int:
+        position = checkpoint.position
+        name = f"{prefix}{position.seq:012d}-{position.journal_offset:012d}-{uuid.uuid4().hex[:8]}"
         files = to_files(checkpoint, __version__, datetime.now(UTC).isoformat(timespec="milliseconds"))
         scratch = self.directory / f".writing-{name}"
         try:
@@ -133,14 +135,19 @@ def _seq(folder: Path) -> str:
 
 
 def newest_first(directory: Path) -> Iterator[Path]:
-    """The checkpoint folders of a slot, largest seq first; of equal ones the later written."""
+    """The checkpoint folders of a slot, the one that reaches farthest into the journal first.
 
-    def age(folder: Path) -> tuple[str, int]:
+    The journal tells the order where seq does not, over a new lineage and a start under other settings, and
+    where the clock was moved; it stands still only where nothing but the time of writing differs.
+    """
+
+    def age(folder: Path) -> tuple[list[str], int]:
         try:
             written_ns = folder.stat().st_mtime_ns
         except FileNotFoundError:  # pruned by its owner while we look
             written_ns = 0
-        return _seq(folder), written_ns
+        seq_and_offset = folder.name.removeprefix(PREFIX).split("-")[:2]
+        return seq_and_offset[::-1], written_ns
 
     yield from sorted(directory.glob(f"{PREFIX}*"), key=age, reverse=True)
 

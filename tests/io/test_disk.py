@@ -16,11 +16,11 @@ from olstream.errors import ConfigError, FencedError, StateError
 from olstream.io.disk import Store, newest_first, slot_directories
 
 
-def checkpoint(seq: int) -> Checkpoint:
+def checkpoint(seq: int, journal_offset: int = 3) -> Checkpoint:
     weights = np.arange(6, dtype=np.float64).reshape(2, 3) + seq
     state = {"seen": seq, "names": ["a", "ü"]}, {"weights": weights, "empty": np.empty(0), "steps": np.array(seq)}
     offsets = {("events", 0): 10 * seq, ("events", 11): 7}
-    return Checkpoint({"fraud": state}, {"fraud": f"digest-{seq}"}, Position("L", seq, 3, offsets), {"bias": True})
+    return Checkpoint({"fraud": state}, {"fraud": f"digest-{seq}"}, Position("L", seq, journal_offset, offsets), {"bias": True})
 
 
 def opened(tmp_path: Path, keep: int = 3) -> Store:
@@ -67,6 +67,20 @@ def test_a_state_written_again_does_not_push_out_the_older_ones(tmp_path: Path) 
         store.save(checkpoint(seq))
 
     assert [name.split("-")[1] for name in folders(store)] == ["000000000008", "000000000009"]
+
+
+def test_the_one_that_reaches_farthest_into_the_journal_is_the_newest_whatever_the_clock_said(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.save(checkpoint(8, journal_offset=20))
+    (earlier,) = store.directory.glob("checkpoint-*")
+    an_hour_ahead = earlier.stat().st_mtime + 3600
+    os.utime(earlier, (an_hour_ahead, an_hour_ahead))
+
+    store.save(checkpoint(8, journal_offset=21))
+
+    loaded = store.load()
+    assert loaded is not None and loaded.position.journal_offset == 21
+    assert not earlier.exists()
 
 
 def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
