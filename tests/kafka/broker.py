@@ -49,6 +49,11 @@ FOR_TESTS = {
     "group.coordinator.append.linger.ms": "5",
     "log.initial.task.delay.ms": "500",
     "log.retention.check.interval.ms": "1000",
+    "sasl.enabled.mechanisms": "SCRAM-SHA-256",
+    "listener.name.guarded.scram-sha-256.sasl.jaas.config": (
+        "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+    ),
+    "listener.name.guarded.connections.max.reauth.ms": "3000",  # who may no longer log in is soon out
 }
 
 
@@ -103,15 +108,25 @@ class Kafka:
         self._java, self._jars = java(), jars()
         self.directory = Path(tempfile.mkdtemp(prefix="olstream-kafka-"))
         self.nodes = range(1, nodes + 1)
-        ports = _free_ports(2 * nodes)
-        self._port = dict(zip(self.nodes, ports[:nodes], strict=True))
-        self._controller_port = dict(zip(self.nodes, ports[nodes:], strict=True))
+        ports = iter(_free_ports(5 * nodes))
+        self._port, self._controller_port, self._proxied_port, self._proxy_port, self._guarded_port = (
+            {n: next(ports) for n in self.nodes} for _ in range(5)
+        )
         self._process: dict[int, subprocess.Popen[bytes]] = {}
         self._format(dict(settings or {}))
 
     @property
     def bootstrap(self) -> str:
-        return ",".join(f"127.0.0.1:{port}" for port in self._port.values())
+        return _addresses(self._port)
+
+    @property
+    def guarded(self) -> str:
+        """The same cluster for clients that log in by SASL_PLAINTEXT with SCRAM-SHA-256."""
+        return _addresses(self._guarded_port)
+
+    def proxied(self, node: int = 1) -> tuple[int, int]:
+        """Where clients of the proxied listener believe the node to be, which is for a proxy to serve, and where it is."""
+        return self._proxy_port[node], self._proxied_port[node]
 
     def start(self, node: int | None = None) -> Self:
         """Start one node, or all, and wait until the cluster counts them in."""
@@ -172,11 +187,17 @@ class Kafka:
 
     def _settings_of(self, node: int) -> dict[str, str]:
         copies = min(len(self.nodes), 3)
-        client, controller = self._port[node], self._controller_port[node]
+        clients = {"PLAINTEXT": self._port[node], "GUARDED": self._guarded_port[node]}
+        proxied, controller = {"PROXIED": self._proxied_port[node]}, {"CONTROLLER": self._controller_port[node]}
         return {
             "process.roles": "broker,controller",
             "node.id": str(node),
-            "listeners": f"PLAINTEXT://127.0.0.1:{client},CONTROLLER://127.0.0.1:{controller}",
+            "listeners": _listeners(clients | proxied | controller),
+            "advertised.listeners": _listeners(clients | {"PROXIED": self._proxy_port[node]}),
+            "listener.security.protocol.map": (
+                "PLAINTEXT:PLAINTEXT,PROXIED:PLAINTEXT,CONTROLLER:PLAINTEXT,GUARDED:SASL_PLAINTEXT"
+            ),
+            "inter.broker.listener.name": "PLAINTEXT",
             "controller.listener.names": "CONTROLLER",
             "controller.quorum.voters": ",".join(f"{n}@127.0.0.1:{p}" for n, p in self._controller_port.items()),
             "log.dirs": str(self.directory / f"data-{node}"),
@@ -242,6 +263,14 @@ def dies_with_us() -> list[str]:
     """The head of a command whose process must not outlive the tests, even where they are killed."""
     setpriv = shutil.which("setpriv")  # Linux; elsewhere a killed test run leaves its broker behind
     return [setpriv, "--pdeathsig", "KILL"] if setpriv else []
+
+
+def _addresses(ports: Mapping[int, int]) -> str:
+    return ",".join(f"127.0.0.1:{port}" for port in ports.values())
+
+
+def _listeners(ports: Mapping[str, int]) -> str:
+    return ",".join(f"{name}://127.0.0.1:{port}" for name, port in ports.items())
 
 
 def _free_ports(n: int) -> list[int]:
