@@ -20,7 +20,9 @@ def checkpoint(seq: int, journal_offset: int = 3) -> Checkpoint:
     weights = np.arange(6, dtype=np.float64).reshape(2, 3) + seq
     state = {"seen": seq, "names": ["a", "ü"]}, {"weights": weights, "empty": np.empty(0), "steps": np.array(seq)}
     offsets = {("events", 0): 10 * seq, ("events", 11): 7}
-    return Checkpoint({"fraud": state}, {"fraud": f"digest-{seq}"}, Position("L", seq, journal_offset, offsets), {"bias": True})
+    return Checkpoint(
+        {"fraud": state}, {"fraud": f"digest-{seq}"}, Position("L", seq, journal_offset, offsets), {"bias": True}
+    )
 
 
 def opened(tmp_path: Path, keep: int = 3) -> Store:
