@@ -42,6 +42,9 @@ FOR_TESTS = {
     "group.initial.rebalance.delay.ms": "0",  # nobody else is about to join
     "group.consumer.min.heartbeat.interval.ms": "500",
     "group.consumer.heartbeat.interval.ms": "500",  # KIP-848 rebalances take a few of these
+    "group.consumer.min.session.timeout.ms": "6000",
+    "group.consumer.session.timeout.ms": "6000",  # KIP-848 members cannot ask for one; 45 s are long to wait for
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",  # 10 s more would hide nothing
     "broker.session.timeout.ms": "3000",  # so long a killed node cannot come back under its number
     "broker.heartbeat.interval.ms": "500",
     "offsets.topic.num.partitions": "3",  # 50 each would only slow the start

@@ -164,8 +164,8 @@ class Service:
 
     def twin(self, name: str, **settings: object) -> Service:
         """The same group and topics under another directory for its files and another port."""
-        other = Service(f"{self.group}-{name}", self.topics, self.directory / name, {})
-        port = other.config["http"]
+        other = Service(self.group, self.topics, self.directory / name, {})
+        other.input, port = self.input, other.config["http"]
         other.config = json.loads(json.dumps(self.config)) | {"http": port}
         other.configure(**settings)
         return other

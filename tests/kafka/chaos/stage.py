@@ -44,6 +44,7 @@ class Stage:
         first = Service(name, self.topics, directory / "0", DEFAULTS)
         first.configure(**settings or {})
         self.services: dict[int, Service] = {0: first}
+        self.pods: list[Service] = [first]  # every directory that workers ran on, whether or not it is judged
         self.input, self.group, self.exactly_once = first.input, name, first.config.get("guarantee") != "at_least_once"
         self.faults = 0
         self.notes: list[str] = []  # what a scenario measured, for its summary
@@ -57,10 +58,20 @@ class Stage:
 
     def slot(self, number: int) -> Service:
         if number not in self.services:
-            made = self.service.twin(f"slot-{number}", slot=number)
-            made.configure(checkpoint={"path": str(made.state)})
-            self.services[number] = made
+            self.services[number] = self._pod(self.service, f"slot-{number}", slot=number)
         return self.services[number]
+
+    def double(self, number: int = 0, on_missing: str = "replay") -> Service:
+        """A second pod with the number of a slot that is there, and an empty directory of its own."""
+        made = self._pod(self.slot(number), f"double-{len(self.pods)}")
+        made.configure(checkpoint={"on_missing": on_missing})
+        return made
+
+    def _pod(self, like: Service, name: str, **settings: object) -> Service:
+        made = like.twin(name, **settings)
+        made.configure(checkpoint={"path": str(made.state)})
+        self.pods.append(made)
+        return made
 
     def flow(self, rate: int = RATE) -> Flow:
         """The stream, to be fed in a `with` block, or by the piece."""
@@ -101,5 +112,5 @@ class Stage:
         return "; ".join([f"{self.faults} faults, {fed} records, {len(self.services)} slots", *self.notes])
 
     def end(self) -> None:
-        for service in self.services.values():
+        for service in self.pods:
             service.end()

@@ -106,7 +106,7 @@ def assert_as_if_undisturbed(stage: Stage, inputs: Inputs) -> None:
 
 def assert_logs_are_clean(stage: Stage) -> None:
     """No traceback, no secret, and no line that the client's own thread failed in."""
-    for service in stage.services.values():
+    for service in stage.pods:
         log = service.directory / "log"
         said = log.read_text(errors="replace") if log.exists() else ""
         for unwanted in ("Traceback (most recent call last)", SECRET, "Exception ignored in"):
