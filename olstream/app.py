@@ -29,6 +29,7 @@ from olstream.io.kafka_read import KafkaInputs, KafkaJournal
 from olstream.io.kafka_source import KafkaSource
 from olstream.io.outbox import Told
 from olstream.io.plain import PlainSink
+from olstream.io.starts import begin
 from olstream.io.timed import TimedSink, TimedSource
 from olstream.io.transactional import TransactionalSink
 from olstream.io.writer import CheckpointWriter
@@ -190,6 +191,7 @@ class App:
             journal,
             inputs,
             self._facts(journal),
+            begin,
             self.watch.replayed,
             self.watch.remaining,
         )

@@ -6,9 +6,7 @@ import copy
 import hashlib
 import json
 import logging
-import math
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -28,6 +26,7 @@ from olstream.rows import Counts, Rows
 from olstream.scale import Scaler
 from olstream.vectorize import Batch, vectorize
 from olstream.vocabulary import BIAS, FIRST_NAMED, UNSEEN, Vocabulary
+from olstream.weights import vectors
 
 __all__ = ["Counts", "Model", "Rows", "digest_of"]
 
@@ -234,31 +233,35 @@ class Model:
         has_one = self._state.prior is not None and self.config.bias
         return self._of_bias(self._state.variances) if has_one else None
 
-    def start_from(self, weights: Mapping[str, Any]) -> None:
-        """Begin from weights by exported name; multiclass by class, then by name. Before the first row."""
-        if self.task != "multiclass":
-            self._start_vector(0, weights)
-            return
-        assert self.classes is not None
-        for label, vector in _mapping(weights, "{class: {feature: weight}}").items():
-            if isinstance(found := self.classes.find(label), Reject):
-                raise ConfigError(f"weights of class {label!r}: {found.detail}")
-            index = self.classes.learn(label)
+    def start_from(self, given: object) -> None:
+        """Begin from weights by exported name, as `weights` tells. Before the first row."""
+        for label, weights, bias in vectors(given, self.task == "multiclass"):
+            if bias and not self.config.bias:
+                raise ConfigError("there is a weight of the bias, and this learner has none (`bias: false`)")
+            row, columns = self._row_of(label), self._columns_of(weights)
             self._make_room()
-            self._start_vector(index, vector)
+            self._state.weights[row, columns] = list(weights.values())
+            self._state.weights[row, BIAS] = bias
 
-    def _start_vector(self, row: int, weights: Mapping[str, Any]) -> None:
-        given: set[int] = set()
-        for name, weight in _mapping(weights, "{feature: weight}").items():
+    def _row_of(self, label: Any) -> int:
+        if self.task != "multiclass":
+            return 0
+        assert self.classes is not None
+        if isinstance(found := self.classes.find(label), Reject):
+            raise ConfigError(f"weights of class {label!r}: {found.detail}")
+        return self.classes.learn(label)
+
+    def _columns_of(self, names: Iterable[Any]) -> list[int]:
+        columns: dict[int, None] = {}
+        for name in names:
             try:
-                column, number = self.vocabulary.column_of(name), _weight(weight)
+                column = self.vocabulary.column_of(name)
             except ValueError as error:
                 raise ConfigError(f"the weight of {name!r} cannot be taken: {error}") from None
-            if column in given:
+            if column in columns:
                 raise ConfigError(f"the weight of {name!r} is given twice")
-            given.add(column)
-            self._make_room()
-            self._state.weights[row, column] = number
+            columns[column] = None
+        return list(columns)
 
     @property
     def n_features(self) -> int:
@@ -351,21 +354,6 @@ def digest_of(meta: Meta, arrays: Mapping[str, NDArray[Any]]) -> str:
         digest.update(f"{key} {array.dtype.str} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
-
-
-def _mapping(given: object, what: str) -> Mapping[Any, Any]:
-    if not isinstance(given, Mapping):
-        raise ConfigError(f"weights to start from are {what}, not {type(given).__name__}")
-    return given
-
-
-def _weight(given: object) -> float:
-    """ValueError where it is no finite number."""
-    if isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool):
-        with suppress(OverflowError):
-            if math.isfinite(number := float(given)):
-                return number
-    raise ValueError("it is no finite number")
 
 
 def _under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:

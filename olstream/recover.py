@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -24,6 +24,7 @@ from olstream.pipeline import Processed
 from olstream.ports import Inputs, Journal, Sink, Store
 from olstream.relearn import brought_back, learn_again
 from olstream.settings import differences, identity, settings
+from olstream.start import Beginning, digests
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +68,7 @@ class Recovery:
         journal: Journal,
         inputs: Inputs,
         facts: Mapping[str, Any],
+        begin: Callable[[Config, str], Beginning],
         on_replayed: Callable[[Chunk, Processed], None],
         on_remaining: Callable[[int], None] = lambda _: None,
     ) -> None:
@@ -77,6 +79,7 @@ class Recovery:
         self.journal = journal
         self.inputs = inputs
         self.facts = facts
+        self.begin = begin
         self.on_replayed = on_replayed
         self.on_remaining = on_remaining
 
@@ -101,33 +104,41 @@ class Recovery:
         config, models = brought_back(checkpoint, self.config)
         self._refuse_changed_learners(config)
         position = checkpoint.position
-        opening = Line(self.config.slot, self.run_id, position.lineage)
+        new, starts = self._begin(name for name in self.config.learners if name not in models)
+        opening = Line(self.config.slot, self.run_id, position.lineage, starts=starts)
         found: Found = "older checkpoint" if self.store.skipped else "checkpoint"
-        return _Plan(position, config, models, found, opening)
+        return _Plan(position, config, models | new, found, opening)  # the new ones are in no route of that time
 
     def _without_checkpoint(self) -> _Plan:
         lines = self.journal.read(0)
-        learnt = [line for line in lines if not line.is_opening]
-        if not learnt and not self.store.has_damaged() and not self.journal.is_cut():
+        led = [line for line in lines if line.ranges or line.parent]  # a lineage that is new and learnt nothing did not
+        if not led and not self.store.has_damaged() and not self.journal.is_cut():
             return self._afresh("new")
         match self.config.checkpoint.on_missing:
             case "fresh":
-                self.store.set_aside("earlier")
                 return self._afresh("new")
-            case "replay" if learnt:
-                return self._along_the_journal(lines, learnt[-1].lineage)
-            case _:
-                raise StateError(
-                    f"slot {self.config.slot} of group {self.config.group} has learnt before, and there is no usable "
-                    f"checkpoint in {self.config.checkpoint.path}: bring its state directory back, set "
-                    "checkpoint.on_missing: replay to learn all of its journal again, or fresh to begin empty"
-                )
+            case "replay" if led:
+                return self._along_the_journal(lines, led[-1].lineage)
+        raise StateError(self._missing(bool(led)))
+
+    def _missing(self, journal_leads: bool) -> str:
+        whose, path = f"slot {self.config.slot} of group {self.config.group}", self.config.checkpoint.path
+        if journal_leads:
+            return (
+                f"{whose} has learnt before, and there is no usable checkpoint in {path}: bring its state directory "
+                "back, set checkpoint.on_missing: replay to learn all of its journal again, or fresh to begin anew"
+            )
+        return (
+            f"there is no usable checkpoint of {whose} in {path}, and what it may have learnt is no longer in its "
+            "journal: bring its state directory back, or set checkpoint.on_missing: fresh to begin anew"
+        )
 
     def _afresh(self, found: Found) -> _Plan:
         lineage = uuid.uuid4().hex
-        opening = Line(self.config.slot, self.run_id, lineage, first_of_lineage=True)
+        models, starts = self._begin(self.config.learners)
+        opening = Line(self.config.slot, self.run_id, lineage, first_of_lineage=True, starts=starts)
         position = Position(lineage, journal_offset=self.journal.end())
-        return _Plan(position, self.config, self._empty_models(), found, opening)
+        return _Plan(position, self.config, models, found, opening)
 
     def _along_the_journal(self, lines: Sequence[Line], lineage: str) -> _Plan:
         """All of the journal from its beginning, through the lineages that led to the last one."""
@@ -138,9 +149,11 @@ class Recovery:
             counting = lineage_lines(lines, name, seq, self._committed(lines))
             before += [line for line in counting if until is None or (line.seq or 0) <= until]
             seq = until or 0
+        models, starts = self._begin(self.config.learners)
+        self._refuse_other_starts([line for line in lines if line.lineage in dict(way)], starts)
         begins = next(line.offset for line in lines if line.lineage == lineage)
         opening = Line(self.config.slot, self.run_id, lineage)
-        return _Plan(Position(lineage, seq, begins), self.config, self._empty_models(), "journal", opening, before)
+        return _Plan(Position(lineage, seq, begins), self.config, models, "journal", opening, before)
 
     def _learn_again(self, plan: _Plan, lines: Sequence[Line]) -> tuple[Position, int]:
         remaining = sum(r.end - r.start for line in lines for r in line.ranges)
@@ -155,27 +168,42 @@ class Recovery:
         return Position(plan.position.lineage, seq, 0, {**plan.position.offsets, **reached(lines)}), replayed
 
     def _under_todays_settings(self, plan: _Plan, position: Position) -> dict[str, Model]:
-        """The same states under the settings of today; a new learner begins empty, a removed one is kept aside."""
+        """The same states under the settings of today; a removed learner is kept aside."""
         removed = {name: model for name, model in plan.models.items() if name not in self.config.learners}
         if removed:
             log.warning("no longer configured, last state kept aside: %s", ", ".join(removed))
             self.store.keep_aside("removed", checkpoint_of(plan.config, removed, position, self.facts))
         models: dict[str, Model] = {}
         for name, learner in self.config.learners.items():
-            if name in plan.models:
-                meta, arrays = plan.models[name].state()
-                models[name] = Model.restore(name, learner, self.config.monitor, meta, arrays)
-            else:
-                models[name] = Model(name, learner, self.config.monitor)
+            meta, arrays = plan.models[name].state()
+            models[name] = Model.restore(name, learner, self.config.monitor, meta, arrays)
         return models
 
-    def _empty_models(self) -> dict[str, Model]:
-        return {name: Model(name, learner, self.config.monitor) for name, learner in self.config.learners.items()}
+    def _begin(self, names: Iterable[str]) -> tuple[dict[str, Model], dict[str, str]]:
+        """Learners before their first row, and the digests of what they begin with."""
+        begun = {name: self.begin(self.config, name) for name in names}
+        return {name: beginning.model for name, beginning in begun.items()}, digests(begun)
 
     def _committed(self, lines: Sequence[Line]) -> dict[tuple[str, int], int] | None:
         if self.config.guarantee == "exactly_once":
             return None
         return self.inputs.committed(sorted({(r.topic, r.partition) for line in lines for r in line.ranges}))
+
+    def _refuse_other_starts(self, lines: Sequence[Line], starts: Mapping[str, str]) -> None:
+        """What was learnt after another beginning, or was not there from the beginning, was another model."""
+        then: dict[str, str] = {}
+        has_learnt = False
+        for line in lines:
+            then |= {name: f"{digest} later on" if has_learnt else digest for name, digest in line.starts.items()}
+            has_learnt |= not line.is_opening
+        for name in self.config.learners:
+            began, begins = then.get(name, "nothing"), starts.get(name, "nothing")
+            if began != begins:
+                raise StateError(
+                    f"the journal cannot give learner {name} back: it began with {began}, and would begin with {begins} "
+                    "(SHA-256): put start_from and what it names back as they were, bring back the state directory, or "
+                    f"{START_AFRESH}"
+                )
 
     def _refuse_changed_learners(self, then: Config) -> None:
         for name in self.config.learners.keys() & then.learners.keys():

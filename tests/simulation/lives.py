@@ -7,6 +7,7 @@ from threading import Event
 from typing import Any
 
 from olstream.config import Config
+from olstream.io.starts import begin
 from olstream.loop import Loop
 from olstream.pipeline import Pipeline
 from olstream.ports import Lost
@@ -43,7 +44,7 @@ def recovery(world: World, config: Config, sink: FakeSink, facts: Mapping[str, A
     run = f"run-{world.calls}"
     inputs = FakeInputs(world)
     return Recovery(
-        config, run, FakeStore(world), sink, FakeJournal(world), inputs, facts or {}, lambda _chunk, _done: None
+        config, run, FakeStore(world), sink, FakeJournal(world), inputs, facts or {}, begin, lambda _chunk, _done: None
     )
 
 
