@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import tempfile
 import time
+import traceback
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -77,9 +78,10 @@ def perform(chosen: Iterable[Scenario], seed: int, count: int | None, say: Calla
                 say(f"{one.name} seed {seed}: {one.told}")
                 try:
                     stage = one.run(kafka, seed, count)
-                except AssertionError as error:
+                except Exception as error:
                     failed += 1
-                    say(f"  FAILED: {error}")
+                    at = traceback.extract_tb(error.__traceback__)[-1]
+                    say(f"  FAILED: {type(error).__name__} at {Path(at.filename).name}:{at.lineno}: {error}")
                     kafka.start_what_is_down()
                 else:
                     say(f"  good: {stage.summary()}, {time.monotonic() - start_s:.0f} s")
