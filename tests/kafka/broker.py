@@ -128,7 +128,7 @@ class Kafka:
         return _addresses(self._guarded_port)
 
     def proxied(self, node: int = 1) -> tuple[int, int]:
-        """Where clients of the proxied listener believe the node to be, which is for a proxy to serve, and where it is."""
+        """Where the proxied listener sends its clients, which is for a proxy to serve, and where the node is."""
         return self._proxy_port[node], self._proxied_port[node]
 
     def start(self, node: int | None = None) -> Self:

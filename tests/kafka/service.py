@@ -83,6 +83,16 @@ class Worker:
         except OSError:
             return None
 
+    def page(self, path: str) -> str:
+        """What a page says, whatever its HTTP status; nothing where nobody answers."""
+        try:
+            with self._open(path) as answer:
+                return str(answer.read().decode())
+        except urllib.error.HTTPError as error:
+            return error.read().decode()
+        except OSError:
+            return ""
+
     def metrics(self) -> dict[str, float]:
         """Every sample of /metrics, by its name with its labels in order; empty while nobody answers."""
         try:

@@ -63,6 +63,10 @@ class Topics:
         found = self._admin.list_topics(topic, timeout=ANSWER_S).topics[topic]
         return found.error is None and all(p.leader >= 0 for p in found.partitions.values())
 
+    def leader(self, topic: str, partition: int = 0) -> int:
+        """The node that leads a partition; -1 where none does."""
+        return int(self._admin.list_topics(topic, timeout=ANSWER_S).topics[topic].partitions[partition].leader)
+
     def delete_before(self, topic: str, offset: int) -> None:
         """As retention would: the records below `offset` of partition 0 are gone."""
         for done in self._admin.delete_records([TopicPartition(topic, 0, offset)]).values():

@@ -16,7 +16,8 @@ from tests.kafka.broker import Kafka
 from tests.kafka.chaos.stage import Stage
 from tests.kafka.chaos.verdict import assert_logs_are_clean
 
-MODULES: Final = ("crashes", "kills", "brokers", "groups", "topics", "disks", "soups", "soaks")  # of this package
+# Of this package.
+MODULES: Final = ("crashes", "kills", "brokers", "networks", "moves", "groups", "topics", "disks", "soups", "soaks")
 _scenarios: dict[str, Scenario] = {}
 
 

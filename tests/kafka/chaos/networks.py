@@ -1,0 +1,196 @@
+"""The broker is well, but the way to it is not, or it stands still at the worst moment of a commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tests.kafka.chaos.proxy import END_TXN, Direction, Proxy
+from tests.kafka.chaos.scenario import scenario
+from tests.kafka.chaos.stage import PATIENCE_S, Stage
+from tests.kafka.chaos.verdict import assert_whole
+from tests.kafka.service import Worker
+from tests.kafka.topics import until
+
+KIP_848 = {"group.protocol": "consumer"}
+TRANSACTION_S = 10.0  # after which the broker gives an open one up
+
+
+@contextmanager
+def proxied(stage: Stage) -> Iterator[Proxy]:
+    """The worker of this stage reaches the broker through a proxy."""
+    with Proxy(*stage.kafka.proxied()) as proxy:
+        stage.service.configure(kafka={"bootstrap.servers": proxy.bootstrap})
+        yield proxy
+
+
+@scenario()
+def commit_answer_lost(stage: Stage) -> None:
+    """The broker commits, and its answer does not arrive: the journal says that it is done."""
+    commit_is_resolved(stage, "answer", "resolved_committed")
+
+
+@scenario()
+def commit_request_late(stage: Stage) -> None:
+    """A commit is under way for so long that the transaction is sent again; then it arrives after all."""
+    commit_is_resolved(stage, "request", "resolved_resent")
+
+
+@scenario(bounded=False, consumer=KIP_848)
+def commit_answer_lost_kip_848(stage: Stage) -> None:
+    """The broker commits, and its answer does not arrive, in a group of the consumer protocol."""
+    commit_is_resolved(stage, "answer", "resolved_committed")
+
+
+@scenario(bounded=False, consumer=KIP_848)
+def commit_request_late_kip_848(stage: Stage) -> None:
+    """A commit is under way for too long, in a group of the consumer protocol."""
+    commit_is_resolved(stage, "request", "resolved_resent")
+
+
+def commit_is_resolved(stage: Stage, direction: Direction, outcome: str) -> None:
+    with proxied(stage) as proxy:
+        with stage.flow():
+            worker = stage.service.start().until_ready()
+            for _ in range(stage.count):
+                stage.until_more(1, worker)
+                before = worker.counted("olstream_commits_total", outcome=outcome)
+                hold = proxy.hold(direction, END_TXN, once=True)
+                assert hold.caught.wait(PATIENCE_S)
+                stage.fault()
+                until(
+                    lambda: worker.counted("olstream_commits_total", outcome=outcome) > before,  # noqa: B023
+                    outcome,
+                    PATIENCE_S,
+                )
+                hold.over.set()
+                stage.until_more(1, worker)
+        stage.finish(worker)
+        assert_whole(stage)
+
+
+@scenario(count=3)
+def frozen_during_a_commit(stage: Stage) -> None:
+    """The broker stands still for 3 s, a commit in its hands."""
+    frozen(stage, 3.0)
+
+
+@scenario()
+def frozen_for_longer_than_a_transaction(stage: Stage) -> None:
+    """The broker stands still, a commit in its hands, until it has to give the transaction up."""
+    frozen(stage, TRANSACTION_S + 3)
+
+
+@scenario(bounded=False, kafka_wait="2m")
+def frozen_for_longer_than_a_session(stage: Stage) -> None:
+    """The broker stands still for so long that it forgets the worker."""
+    frozen(stage, 60.0)
+
+
+@scenario(bounded=False, kafka_wait="2m", consumer=KIP_848)
+def frozen_for_longer_than_a_session_kip_848(stage: Stage) -> None:
+    """The same in a group of the consumer protocol."""
+    frozen(stage, 60.0)
+
+
+@scenario(bounded=False, kafka_wait="2m", guarantee="at_least_once")
+def frozen_for_longer_than_a_session_at_least_once(stage: Stage) -> None:
+    """The same without transactions, at a moment of its own."""
+    with stage.flow():
+        worker = stage.service.start().until_ready()
+        stage.until_more(1, worker)
+        freeze(stage, worker, 60.0)
+        stage.until_more(1, worker)
+    stage.finish(worker)
+    assert_whole(stage)
+
+
+def frozen(stage: Stage, seconds: float) -> None:
+    with proxied(stage) as proxy:
+        with stage.flow():
+            worker = stage.service.start().until_ready()
+            for _ in range(stage.count):
+                stage.until_more(1, worker)
+                hold = proxy.hold("request", END_TXN, once=True)
+                assert hold.caught.wait(PATIENCE_S)
+                freeze(stage, worker, seconds, hold.over.set)
+                stage.until_more(1, worker)
+        stage.finish(worker)
+        assert_whole(stage)
+
+
+def freeze(stage: Stage, worker: Worker, seconds: float, meanwhile: Callable[[], None] = lambda: None) -> None:
+    stage.kafka.pause()
+    meanwhile()
+    stage.fault()
+    stage.work_on(seconds)
+    assert worker.status("/live") == 200, worker.said()[-3000:]
+    stage.kafka.resume()
+
+
+@scenario(count=10)
+def connections_cut(stage: Stage) -> None:
+    """All connections end at moments nobody chose, on a network that is sometimes slow."""
+    cut_again_and_again(stage)
+
+
+@scenario(count=10, bounded=False, guarantee="at_least_once")
+def connections_cut_at_least_once(stage: Stage) -> None:
+    """The same without transactions."""
+    cut_again_and_again(stage)
+
+
+@scenario(count=10, bounded=False, consumer=KIP_848)
+def connections_cut_kip_848(stage: Stage) -> None:
+    """The same in a group of the consumer protocol."""
+    cut_again_and_again(stage)
+
+
+def cut_again_and_again(stage: Stage) -> None:
+    with proxied(stage) as proxy:
+        with stage.flow():
+            worker = stage.service.start()
+            for _ in range(stage.count):
+                proxy.delay_s = stage.rng.choice((0.0, 0.0, 0.01, 0.05))
+                stage.work_on(stage.rng.uniform(0, 1.5))
+                proxy.cut()
+                stage.fault()
+            proxy.delay_s = 0.0
+            stage.until_more(1, worker)
+        stage.finish(worker)
+        assert_whole(stage)
+
+
+@scenario(bounded=False, count=2, kafka_wait="2m")
+def one_way_only(stage: Stage) -> None:
+    """Nothing of one direction arrives for a while, then nothing of the other."""
+    one_direction(stage)
+
+
+@scenario(bounded=False, count=2, kafka_wait="2m", guarantee="at_least_once")
+def one_way_only_at_least_once(stage: Stage) -> None:
+    """The same without transactions."""
+    one_direction(stage)
+
+
+@scenario(bounded=False, count=2, kafka_wait="2m", consumer=KIP_848)
+def one_way_only_kip_848(stage: Stage) -> None:
+    """The same in a group of the consumer protocol."""
+    one_direction(stage)
+
+
+def one_direction(stage: Stage) -> None:
+    directions: tuple[Direction, Direction] = ("request", "answer")
+    with proxied(stage) as proxy:
+        with stage.flow():
+            worker = stage.service.start().until_ready()
+            for i in range(stage.count):
+                stage.until_more(1, worker)
+                hold = proxy.hold(directions[i % 2])
+                stage.fault()
+                stage.work_on(stage.rng.uniform(5, 40))
+                assert worker.status("/live") == 200, worker.said()[-3000:]
+                hold.over.set()
+            stage.until_more(1, worker)
+        stage.finish(worker)
+        assert_whole(stage)
