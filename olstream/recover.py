@@ -200,7 +200,7 @@ class Recovery:
             began, begins = then.get(name, "nothing"), starts.get(name, "nothing")
             if began != begins:
                 raise StateError(
-                    f"the journal cannot give learner {name} back: it began with {began}, and would begin with {begins} "
+                    f"the journal cannot give learner {name} back: it began with {began}, and would now with {begins} "
                     "(SHA-256): put start_from and what it names back as they were, bring back the state directory, or "
                     f"{START_AFRESH}"
                 )

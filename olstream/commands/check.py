@@ -12,8 +12,9 @@ import click
 from olstream import checks, properties
 from olstream.checks import Finding, Seen, Topic
 from olstream.config import Config, load
-from olstream.errors import ConfigError, KafkaError
+from olstream.errors import ConfigError, KafkaError, OlstreamError
 from olstream.inert import inert
+from olstream.io import starts
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -54,7 +55,22 @@ def _offline(config: Config) -> Iterator[Finding]:
     yield from checks.of_the_file(config)
     for key, _, sentence in (told.partition(": ") for told in inert(config)):
         yield Finding("warn", key, sentence)
+    yield from _starts(config)
     yield _state_directory(config.checkpoint.path)
+
+
+def _starts(config: Config) -> Iterator[Finding]:
+    """Whether new learners can begin as they should."""
+    for name, learner in config.learners.items():
+        if learner.start_from is None:
+            continue
+        subject = f"learners.{name}.start_from"
+        try:
+            model = starts.begin(config, name).model
+        except OlstreamError as error:
+            yield Finding("FAIL", subject, str(error).removeprefix(f"{subject}: "), error.exit_code)
+        else:
+            yield Finding("ok", subject, f"a new one begins from {learner.start_from}, {model.tally.seen:,} rows seen")
 
 
 def _state_directory(path: Path) -> Finding:

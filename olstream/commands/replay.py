@@ -31,10 +31,12 @@ from olstream.io.disk import Store
 from olstream.io.files import FORMATS, STDIN, Input, reading
 from olstream.io.lines import Line
 from olstream.io.outfile import OutFile, refuse_overwriting, streamed, told
+from olstream.io.starts import begin
 from olstream.messages import Chunk, Example, Reason, Reject
 from olstream.model import Model, digest_of
 from olstream.pipeline import Pipeline, Processed
 from olstream.settings import differences, identity, settings, with_settings
+from olstream.start import empty
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +84,7 @@ def command(
         for sentence in _routes_in_vain(configuration, source.name):
             log.warning(sentence)
         saved = stack.enter_context(_state(state, configuration)) if state else None
-        models = saved.models if saved else _new_models(configuration)
+        models = saved.models if saved else {name: _begun(configuration, name) for name in configuration.learners}
         predictions, letters = (stack.enter_context(OutFile(path)) if path else None for path in (out, dead_letters))
         replay = Replay(configuration, models, source)
         with _bar(source) as moved:
@@ -185,9 +187,9 @@ class State:
         self.position = checkpoint.position if checkpoint else Position(_LINEAGE + uuid.uuid4().hex)
         if not self.position.lineage.startswith(_LINEAGE):
             raise StateError(f"{directory} is the state of a worker: give `replay --state` a directory of its own")
-        self.models = _new_models(config)
-        if checkpoint:
-            self._restore(checkpoint, directory)
+        before = self._restored(checkpoint, directory) if checkpoint else {}
+        made = None if checkpoint else directory
+        self.models = {name: before.get(name) or _begun(config, name, made) for name in config.learners}
 
     def save(self, name: str, rows: int, next_offset: int) -> None:
         """The models as they are now, that many rows later, which end before that line of the file."""
@@ -198,8 +200,9 @@ class State:
         with told(self.store.directory):
             self.store.save(Checkpoint(states, digests, position, settings(self.config)))
 
-    def _restore(self, checkpoint: Checkpoint, directory: Path) -> None:
+    def _restored(self, checkpoint: Checkpoint, directory: Path) -> dict[str, Model]:
         then = with_settings(self.config, dict(checkpoint.settings))
+        models: dict[str, Model] = {}
         for name, (meta, arrays) in checkpoint.states.items():
             if name not in self.config.learners:
                 raise StateError(
@@ -212,7 +215,8 @@ class State:
                     "put them back, or use another directory"
                 )
             learner, monitor = self.config.learners[name], self.config.monitor
-            self.models[name] = Model.restore(name, learner, monitor, dict(meta), dict(arrays))
+            models[name] = Model.restore(name, learner, monitor, dict(meta), dict(arrays))
+        return models
 
 
 @contextmanager
@@ -237,8 +241,11 @@ def _refuse_the_state_of_others(directory: Path) -> None:
         raise StateError(f"{directory} is a checkpoint itself: give `replay --state` a directory of its own")
 
 
-def _new_models(config: Config) -> dict[str, Model]:
-    return {name: Model(name, learner, config.monitor) for name, learner in config.learners.items()}
+def _begun(config: Config, name: str, made: Path | None = None) -> Model:
+    """The learner before its first row: empty where start_from names the very directory that is made here."""
+    path, hash_, _ = (config.learners[name].start_from or "").rpartition("#")
+    is_made = made is not None and hash_ and Path(path).resolve() == made.resolve()
+    return (empty if is_made else begin)(config, name).model
 
 
 def _routes_in_vain(config: Config, topic: str) -> Iterator[str]:
