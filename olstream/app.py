@@ -126,7 +126,7 @@ class App:
             writer = CheckpointWriter(
                 config,
                 self.store,
-                self._facts(journal),
+                recovered.facts,
                 self.metrics.checkpoint_written,
                 self.metrics.checkpoint_failed,
             )
@@ -182,7 +182,7 @@ class App:
         return PlainSink(self.config, journal, self.errors, told)
 
     def _recover(self, journal: KafkaJournal, sink: TransactionalSink | PlainSink) -> Recovered:
-        inputs = KafkaInputs(self.config, self.errors, self._alive)
+        inputs = KafkaInputs(self.config, self.errors, self._alive, self.metrics.offsets_lost)
         recovery = Recovery(
             self.config,
             self.run_id,
@@ -216,7 +216,7 @@ class App:
         return recovered
 
     def _has_grown(self, recovered: Recovered) -> bool:
-        before = recovered.facts.get("partitions", {})
+        before = recovered.then.get("partitions", {})
         return any(before.get(topic, n) != n for topic, n in self._partitions().items())
 
     def _partitions(self) -> dict[str, int]:

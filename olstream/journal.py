@@ -124,6 +124,11 @@ def _ends(ranges: Iterable[Range]) -> dict[Partition, int]:
     return {(r.topic, r.partition): r.end for r in ranges}
 
 
+def last_seq(lines: Sequence[Line], otherwise: int = 0) -> int:
+    """The seq of the last of these lines, none of them an opening line; `otherwise` where there is none."""
+    return (lines[-1].seq if lines else None) or otherwise
+
+
 def lineage_lines(
     lines: Sequence[Line],
     lineage: str,
@@ -193,6 +198,21 @@ def ancestry(lines: Sequence[Line], lineage: str) -> list[tuple[str, int | None]
             )
         name, until = first.parent if first.parent else (None, None)
     return way[::-1]
+
+
+def newest_lineage(lines: Sequence[Line]) -> str:
+    """The one that began last: from its opening line on it is what the slot is. `lines` are not none."""
+    begun = [line for line in lines if line.first_of_lineage]
+    return (begun or lines)[-1].lineage
+
+
+def lines_before(lines: Sequence[Line], lineage: str, committed: Mapping[Partition, int] | None = None) -> list[Line]:
+    """The lines that led from the empty model through all its parents to the beginning of a lineage."""
+    found: list[Line] = []
+    for name, until in ancestry(lines, lineage)[:-1]:
+        counting = lineage_lines(lines, name, last_seq(found), committed, until or 0)
+        found += [line for line in counting if (line.seq or 0) <= (until or 0)]
+    return found
 
 
 def ends(lines: Iterable[Line], partitions: Collection[Partition]) -> dict[Partition, int]:

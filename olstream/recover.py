@@ -12,17 +12,17 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
-from olstream.checkpoint import Checkpoint, Position
+from olstream.checkpoint import Checkpoint, Partition, Position
 from olstream.config import Config
 from olstream.errors import StateError
-from olstream.journal import Line, ancestry, lineage_lines, reached
+from olstream.journal import Line, ancestry, last_seq, lineage_lines, lines_before, newest_lineage, reached
 from olstream.messages import Chunk
 from olstream.model import Model, digest_of
 from olstream.pipeline import Processed
 from olstream.ports import Inputs, Journal, Sink, Store
-from olstream.relearn import brought_back, learn_again
+from olstream.relearn import brought_back, committed_of, learn_again, under
 from olstream.settings import differences, identity, settings
 from olstream.start import Beginning, digests
 
@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 
 Found: TypeAlias = Literal["checkpoint", "older checkpoint", "journal", "new"]  # what the models were built from
 
+SINCE: Final = "settings_since"  # fact of a checkpoint: [lineage, seq] from which on all was learnt under its settings
 START_AFRESH = "set checkpoint.on_missing: fresh to begin with an empty model"
 
 
@@ -41,7 +42,8 @@ class Recovered:
     position: Position
     replayed: int
     found: Found
-    facts: Mapping[str, Any] = field(default_factory=dict)  # of the checkpoint
+    facts: Mapping[str, Any]  # for the checkpoints to come
+    then: Mapping[str, Any] = field(default_factory=dict)  # those of the checkpoint
 
 
 @dataclass(slots=True)
@@ -53,6 +55,7 @@ class _Plan:
     models: dict[str, Model]
     found: Found
     opening: Line
+    since: tuple[str, int] | None  # lineage and seq: from there on all was learnt under these settings
     before: list[Line] = field(default_factory=list)  # of earlier lineages, when all of the journal is learnt again
 
 
@@ -94,10 +97,11 @@ class Recovery:
         position, replayed = self._learn_again(plan, plan.before + own)
         position = Position(position.lineage, position.seq, opened_at + 1, position.offsets)
         models = self._under_todays_settings(plan, position)
-        changed = "checkpoint" not in plan.found or settings(plan.config) != settings(self.config)
-        if changed:
-            self.store.save(checkpoint_of(self.config, models, position, self.facts))
-        return Recovered(models, position, replayed, plan.found, checkpoint.facts if checkpoint else {})
+        is_changed = self.inputs.lost > 0 or settings(plan.config) != settings(self.config)
+        facts = {**self.facts, SINCE: (position.lineage, position.seq) if is_changed else plan.since}
+        if is_changed or "checkpoint" not in plan.found:
+            self.store.save(checkpoint_of(self.config, models, position, facts))
+        return Recovered(models, position, replayed, plan.found, facts, checkpoint.facts if checkpoint else {})
 
     def _from_checkpoint(self, checkpoint: Checkpoint) -> _Plan:
         self._refuse_other_topics(checkpoint.facts)
@@ -107,7 +111,8 @@ class Recovery:
         new, starts = self._begin(name for name in self.config.learners if name not in models)
         opening = Line(self.config.slot, self.run_id, position.lineage, starts=starts)
         found: Found = "older checkpoint" if self.store.skipped else "checkpoint"
-        return _Plan(position, config, models | new, found, opening)  # the new ones are in no route of that time
+        models |= new  # which are in no route of that time
+        return _Plan(position, config, models, found, opening, checkpoint.facts.get(SINCE))
 
     def _without_checkpoint(self) -> _Plan:
         lines = self.journal.read(0)
@@ -118,7 +123,7 @@ class Recovery:
             case "fresh":
                 return self._afresh("new")
             case "replay" if led:
-                return self._along_the_journal(lines, led[-1].lineage)
+                return self._along_the_journal(lines, newest_lineage(lines))
         raise StateError(self._missing(bool(led)))
 
     def _missing(self, journal_leads: bool) -> str:
@@ -138,22 +143,18 @@ class Recovery:
         models, starts = self._begin(self.config.learners)
         opening = Line(self.config.slot, self.run_id, lineage, first_of_lineage=True, starts=starts)
         position = Position(lineage, journal_offset=self.journal.end())
-        return _Plan(position, self.config, models, found, opening)
+        return _Plan(position, self.config, models, found, opening, (lineage, 0))
 
     def _along_the_journal(self, lines: Sequence[Line], lineage: str) -> _Plan:
         """All of the journal from its beginning, through the lineages that led to the last one."""
         way = ancestry(lines, lineage)
-        before: list[Line] = []
-        seq = 0
-        for name, until in way[:-1]:
-            counting = lineage_lines(lines, name, seq, self._committed(lines))
-            before += [line for line in counting if until is None or (line.seq or 0) <= until]
-            seq = until or 0
+        before = lines_before(lines, lineage, self._committed(lines))
         models, starts = self._begin(self.config.learners)
         self._refuse_other_starts([line for line in lines if line.lineage in dict(way)], starts)
         begins = next(line.offset for line in lines if line.lineage == lineage)
         opening = Line(self.config.slot, self.run_id, lineage)
-        return _Plan(Position(lineage, seq, begins), self.config, models, "journal", opening, before)
+        position = Position(lineage, last_seq(before), begins)
+        return _Plan(position, self.config, models, "journal", opening, (way[0][0], 0), before)
 
     def _learn_again(self, plan: _Plan, lines: Sequence[Line]) -> tuple[Position, int]:
         remaining = sum(r.end - r.start for line in lines for r in line.ranges)
@@ -164,7 +165,7 @@ class Recovery:
             self.on_replayed(chunk, done)
             replayed += len(chunk)
             self.on_remaining(remaining - replayed)
-        seq = (lines[-1].seq if lines else None) or plan.position.seq
+        seq = last_seq(lines, plan.position.seq)
         return Position(plan.position.lineage, seq, 0, {**plan.position.offsets, **reached(lines)}), replayed
 
     def _under_todays_settings(self, plan: _Plan, position: Position) -> dict[str, Model]:
@@ -173,21 +174,15 @@ class Recovery:
         if removed:
             log.warning("no longer configured, last state kept aside: %s", ", ".join(removed))
             self.store.keep_aside("removed", checkpoint_of(plan.config, removed, position, self.facts))
-        models: dict[str, Model] = {}
-        for name, learner in self.config.learners.items():
-            meta, arrays = plan.models[name].state()
-            models[name] = Model.restore(name, learner, self.config.monitor, meta, arrays)
-        return models
+        return under(self.config, plan.models)
 
     def _begin(self, names: Iterable[str]) -> tuple[dict[str, Model], dict[str, str]]:
         """Learners before their first row, and the digests of what they begin with."""
         begun = {name: self.begin(self.config, name) for name in names}
         return {name: beginning.model for name, beginning in begun.items()}, digests(begun)
 
-    def _committed(self, lines: Sequence[Line]) -> dict[tuple[str, int], int] | None:
-        if self.config.guarantee == "exactly_once":
-            return None
-        return self.inputs.committed(sorted({(r.topic, r.partition) for line in lines for r in line.ranges}))
+    def _committed(self, lines: Sequence[Line]) -> dict[Partition, int] | None:
+        return committed_of(lines, self.config, self.inputs)
 
     def _refuse_other_starts(self, lines: Sequence[Line], starts: Mapping[str, str]) -> None:
         """What was learnt after another beginning, or was not there from the beginning, was another model."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from olstream import crash
-from olstream.checkpoint import Checkpoint
+from olstream.checkpoint import Checkpoint, Partition
 from olstream.config import Config
 from olstream.journal import Line
 from olstream.messages import Chunk
@@ -39,3 +39,18 @@ def brought_back(checkpoint: Checkpoint, config: Config) -> tuple[Config, dict[s
         for name, (meta, arrays) in checkpoint.states.items()
     }
     return then, models
+
+
+def under(config: Config, models: Mapping[str, Model]) -> dict[str, Model]:
+    """The same states under other settings; a learner that is not configured is left out."""
+    return {
+        name: Model.restore(name, learner, config.monitor, *models[name].state())
+        for name, learner in config.learners.items()
+    }
+
+
+def committed_of(lines: Iterable[Line], config: Config, inputs: Inputs) -> dict[Partition, int] | None:
+    """What tells under at_least_once which lines count: see `journal.lineage_lines`."""
+    if config.guarantee == "exactly_once":
+        return None
+    return inputs.committed(sorted({(r.topic, r.partition) for line in lines for r in line.ranges}))

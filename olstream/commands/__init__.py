@@ -17,6 +17,7 @@ COMMANDS: Final = {
     "replay": "The same over a file, without Kafka.",
     "send": "Load a file into the input topic.",
     "inspect": "What a state directory holds: learners, weights by name, offsets.",
+    "state": "The checkpoints of a slot: list them, verify them, go back to one.",
     "status": "The running service in one screen.",
     "health": "Exit 0 where the service is well, 1 where not; for container probes.",
     "learners": "The algorithms, their hyperparameters, ranges and papers.",

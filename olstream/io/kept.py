@@ -1,0 +1,57 @@
+"""What the directory of a slot holds, for whoever only looks: nothing is renamed, no lock is taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from olstream.checkpoint import Checkpoint, Damaged, from_folder, read_manifest
+from olstream.errors import StateError
+from olstream.io.disk import PREFIX
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One checkpoint of a slot, in use or kept aside."""
+
+    folder: Path
+    size_bytes: int
+    checkpoint: Checkpoint | None
+    created: str = ""
+    trouble: str = ""  # why it cannot be read
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def is_aside(self) -> bool:
+        """Kept for people: no start will load it."""
+        return not self.name.startswith(PREFIX)
+
+
+def kept(directory: Path) -> list[Kept]:
+    """All checkpoints of a slot: first the one that reaches farthest into the journal, last those that cannot be read.
+
+    Those that their owner prunes while we look are left out.
+    """
+    folders = (path for path in directory.iterdir() if path.is_dir() and not path.name.startswith("."))
+    found = [one for folder in sorted(folders) if (one := _looked_at(folder)) is not None]
+    return sorted(found, key=_age, reverse=True)
+
+
+def _looked_at(folder: Path) -> Kept | None:
+    try:
+        size_bytes = sum(file.stat().st_size for file in folder.iterdir())
+        return Kept(folder, size_bytes, from_folder(folder), str(read_manifest(folder)["created"]))
+    except (Damaged, StateError) as trouble:
+        return Kept(folder, size_bytes, None, trouble=str(trouble)) if folder.exists() else None
+    except FileNotFoundError:
+        return None
+
+
+def _age(one: Kept) -> tuple[int, int, str]:
+    if one.checkpoint is None:
+        return -1, -1, one.name
+    position = one.checkpoint.position
+    return position.journal_offset, position.seq, one.created
