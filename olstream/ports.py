@@ -78,6 +78,9 @@ class Journal(Protocol):
 class Inputs(Protocol):
     """Input records by range, outside the group, for learning again."""
 
+    lost: int
+    """Records that were gone, and passed over because of `input.on_gap: skip`."""
+
     def read(self, wanted: Range, records_max: int) -> Iterator[Chunk]: ...
 
     def committed(self, partitions: Sequence[Partition]) -> dict[Partition, int]:

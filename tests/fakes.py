@@ -145,6 +145,8 @@ class FakeJournal:
 
 
 class FakeInputs:
+    lost = 0
+
     def __init__(self, world: World) -> None:
         self.world = world
 

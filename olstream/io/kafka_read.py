@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
@@ -26,6 +27,10 @@ log = logging.getLogger(__name__)
 READ_MAX = 500
 
 
+class Overtaken(Exception):
+    """What was to be read next is no longer there."""
+
+
 class Cursor:
     """One partition read forward from an offset by a consumer of its own."""
 
@@ -36,10 +41,11 @@ class Cursor:
         self.patience_s = patience_s
         self.position = start  # all records before it were handed out or are holes
         self._ahead: list[Message] = []
+        self._is_overtaken = False
         consumer.assign([TopicPartition(topic, partition, start)])
 
     def read_to(self, end: int, alive: Callable[[], None]) -> Iterator[list[Message]]:
-        """Messages up to `end`, in batches. What was read past it is kept for the next call."""
+        """Messages up to `end`, in batches; what was read past it is kept for the next call. May raise Overtaken."""
         deadline = time.monotonic() + self.patience_s
         while self.position < end:
             batch, self._ahead = self._ahead or self._consume(), []
@@ -67,13 +73,12 @@ class Cursor:
             elif error.code() == ClientError._PARTITION_EOF:
                 self.position = max(self.position, _offset(message)) if not messages else self.position
             elif error.code() == ClientError._AUTO_OFFSET_RESET:
-                raise StateError(
-                    f"{self.topic}[{self.partition}] no longer has offset {self.position}: retention took it, "
-                    "or the topic was made anew"
-                )
+                self._is_overtaken = True
             elif error.code() in REFUSED:
                 raise KafkaError(f"Kafka refuses to let us read {self.topic}: {error.str()}; grant READ on it")
         if not messages:
+            if self._is_overtaken:  # told once all that had come before is handed out
+                raise Overtaken
             (here,) = self.consumer.position([TopicPartition(self.topic, self.partition)])
             self.position = max(self.position, here.offset)  # steps over markers; negative while unknown
         return messages
@@ -160,11 +165,7 @@ class KafkaJournal:
     def _records(self, partition: int, start: int) -> Iterator[tuple[int, bytes | None, bytes]]:
         low, high = self.watermarks.of(self.topic, partition)
         if start > high or 0 < start < low:
-            raise StateError(
-                f"the journal {self.topic}[{partition}] holds offsets {low} to {high}, the checkpoint needs it from "
-                f"{start}: it was cut or made anew; set checkpoint.on_missing: fresh after moving the state directory "
-                "away, to begin with an empty model"
-            )
+            raise self._cut(partition, start)
         if start >= high:
             return
         consumer = reader(self.config, self.errors)
@@ -175,26 +176,48 @@ class KafkaJournal:
                     value = message.value()
                     if value is not None:
                         yield _offset(message), message.key(), value
+        except Overtaken:
+            raise self._cut(partition, cursor.position) from None
         finally:
             consumer.close()
+
+    def _cut(self, partition: int, start: int) -> StateError:
+        low, high = self.watermarks.of(self.topic, partition)
+        return StateError(
+            f"the journal {self.topic}[{partition}] holds offsets {low} to {high}, and is needed from {start}: it was cut "
+            "or made anew; go on from a checkpoint with `olstream state rollback`, or move the state directory away and "
+            "set checkpoint.on_missing: fresh to begin anew"
+        )
 
 
 class KafkaInputs:
     """Input records by range, one consumer a partition, so that going on where one stopped costs nothing."""
 
-    def __init__(self, config: Config, errors: Errors, alive: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        errors: Errors,
+        alive: Callable[[], None] = lambda: None,
+        on_gap: Callable[[str, int], None] = lambda _topic, _lost: None,
+    ) -> None:
         self.config = config
         self.errors = errors
         self.alive = alive
+        self.on_gap = on_gap
+        self.lost = 0
         self.watermarks = Watermarks(config, errors, alive)
         self._cursors: dict[Partition, Cursor] = {}
 
     def read(self, wanted: Range, records_max: int) -> Iterator[Chunk]:
         cursor = self._cursor_at(wanted)
-        for messages in cursor.read_to(wanted.end, self.alive):
-            messages = [m for m in messages if _offset(m) >= wanted.start]
-            for i in range(0, len(messages), records_max):
-                yield to_chunk(wanted.topic, wanted.partition, messages[i : i + records_max])
+        try:
+            for messages in cursor.read_to(wanted.end, self.alive):
+                messages = [m for m in messages if _offset(m) >= wanted.start]
+                for i in range(0, len(messages), records_max):
+                    yield to_chunk(wanted.topic, wanted.partition, messages[i : i + records_max])
+        except Overtaken:
+            self._cursors.pop((wanted.topic, wanted.partition)).consumer.close()
+            yield from self.read(replace(wanted, start=max(wanted.start, cursor.position)), records_max)
 
     def committed(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
         if not partitions:
@@ -238,7 +261,10 @@ class KafkaInputs:
         if self.config.input.on_gap == "fail":
             raise StateError(
                 f"retention took {lost} records of {where} ({wanted.start} to {wanted.start + lost}) that have to be "
-                "learnt again: set input.on_gap: skip to go on without them"
+                "learnt again: restore the topic, set input.on_gap: skip to go on without them, or move the state "
+                "directory away and set checkpoint.on_missing: fresh to begin anew"
             )
         log.error("%d records of %s are gone and cannot be learnt again (input.on_gap: skip)", lost, where)
+        self.lost += lost
+        self.on_gap(wanted.topic, lost)
         return min(low, wanted.end)

@@ -65,6 +65,7 @@ class KafkaSource:
         self.on_gap = on_gap
         self.next: dict[Partition, int] = {}  # of each partition that is ours: the next offset to hand out
         self._unmarked: dict[Partition, int] = {}
+        self._overtaken: set[Partition] = set()  # retention took what they would hand out next
         self._before_revoke: Callable[[], None] = lambda: None
         self._failure: Exception | None = None
         self._incremental = not membership(config)  # KIP-848 assigns step by step
@@ -85,6 +86,7 @@ class KafkaSource:
         return starts
 
     def poll(self, records_max: int, timeout_s: float) -> list[Chunk]:
+        self._go_past_gaps()
         # consume(n, t) waits for n messages or all of t; this waits for the first and takes what is there.
         first = self.consumer.poll(timeout_s)
         messages = []
@@ -146,8 +148,7 @@ class KafkaSource:
         if code == ClientError._MAX_POLL_EXCEEDED:
             raise Lost(error.str())
         if code == ClientError._AUTO_OFFSET_RESET:
-            at: Partition = (message.topic(), message.partition())  # type: ignore[assignment]
-            self._resume(at, self._past_gap(at, self.next.get(at, 0)))
+            self._overtaken.add((message.topic(), message.partition()))  # type: ignore[arg-type]
         elif code in REFUSED:
             raise KafkaError(f"Kafka refuses what group {self.config.group} needs: {error.str()}; grant it")
         else:
@@ -228,10 +229,11 @@ class KafkaSource:
             fresh_topics = self._topics_without_any_offset({topic for topic, _ in strangers})
             for at, offset in strangers.items():
                 starts[at] = offset if offset >= 0 else self._first(at, at[0] in fresh_topics)
-                self._unmarked[at] = starts[at]
         for at, start in starts.items():
             self._refuse_behind(at, start)
             starts[at] = self._past_gap(at, start)
+            if at in strangers or starts[at] > start:
+                self._unmarked[at] = starts[at]
         return starts
 
     def _refuse_reset(self, strangers: Mapping[Partition, int]) -> None:
@@ -295,9 +297,14 @@ class KafkaSource:
         self.on_gap(at[0], lost)
         return low
 
-    def _resume(self, at: Partition, start: int) -> None:
-        self.next[at] = start
-        self.consumer.seek(TopicPartition(*at, start))
+    def _go_past_gaps(self) -> None:
+        """What came before a gap has been handed out by now: it is committed, and a new line begins after the gap."""
+        overtaken, self._overtaken = self._overtaken & self.next.keys(), set()
+        if overtaken:
+            self._before_revoke()
+        for at in sorted(overtaken):
+            self.next[at] = self._unmarked[at] = self._past_gap(at, self.next[at])
+            self.consumer.seek(TopicPartition(*at, self.next[at]))
 
 
 def marked(offsets: Mapping[Partition, int]) -> list[TopicPartition]:
