@@ -215,7 +215,7 @@ class Service:
 def inspect(state: Path, *options: str) -> dict[str, Any]:
     """What `olstream inspect --json` says of a state directory."""
     done = olstream("inspect", str(state), "--json", *options)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, f"exit {done.returncode}: {done.stderr}"
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

@@ -100,7 +100,7 @@ def assert_as_if_undisturbed(stage: Stage, inputs: Inputs) -> None:
     file.write_bytes(b"".join((value or b"") + b"\n" for _, value in sorted(inputs.items()) if value is not None))
     arguments = ["replay", str(service.directory / "config.yaml"), str(file), "--state", str(state)]
     done = olstream(*arguments, deadline_s=PATIENCE_S)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, f"exit {done.returncode}: {done.stderr}"
     assert service.inspect()["digest"] == inspect(state)["digest"], "the digest is not that of an undisturbed run"
 
 
