@@ -109,7 +109,8 @@ def _object(features: Mapping[Any, Any]) -> tuple[dict[str, float | str], bool]:
 def _array(features: Sequence[Any]) -> tuple[list[float], bool]:
     if not features:
         _refuse(Reason.BAD_FEATURES, "features are an empty array")
-    values = [_double(value, str(i)) for i, value in enumerate(features)]
+    plain = set(map(type, features)) == {float}
+    values = list(features) if plain else [_double(value, str(i)) for i, value in enumerate(features)]
     finite = all(map(math.isfinite, values))
     return (values if finite else [value if math.isfinite(value) else 0.0 for value in values]), finite
 

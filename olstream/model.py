@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 Meta: TypeAlias = dict[str, Any]
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
+AT_ONCE: Final = 500  # rows of many: what the first of them bring makes the others fast
 _IDENTITY: Final = ("algorithm", "task", "params", "bias", "scale")
 
 
@@ -89,7 +90,13 @@ class Model:
     def refusals(self, examples: Sequence[Example], barred: Bools | None = None) -> dict[int, Reject]:
         """What `predict_then_update` would refuse of these rows; nothing changes."""
         door = Admission(copy.deepcopy(self.classes), self.config.class_weights)
-        return door.admit(examples, self.vocabulary.form, self.config.learn, barred).rejects
+        form, rejects = self.vocabulary.form, dict[int, Reject]()
+        for start in range(0, len(examples), AT_ONCE):
+            some = slice(start, start + AT_ONCE)
+            admitted = door.admit(examples[some], form, self.config.learn, None if barred is None else barred[some])
+            form = admitted.form
+            rejects |= {start + i: reject for i, reject in admitted.rejects.items()}
+        return rejects
 
     def _run(self, examples: Sequence[Example], learns: bool, barred: Bools | None) -> Rows:
         vocabulary = self.vocabulary

@@ -190,6 +190,17 @@ def test_what_cannot_be_taken_is_a_value_error_that_names_the_reason(
     assert m.digest() == before
 
 
+def test_one_row_of_many_that_cannot_be_taken_is_named_and_none_is_learnt() -> None:
+    m = Learner("pa1")
+    rows = [[1.0]] * 1200
+    labels = ["a", "b"] * 599 + ["c", "a"]  # a third class, which only the first rows make one too many
+
+    with pytest.raises(ValueError, match=r"^unknown_label: .*\(row 1198\)$"):
+        m.learn_many(rows, labels)
+
+    assert m.digest() == Learner("pa1").digest()
+
+
 def test_predicting_refuses_what_learning_refuses() -> None:
     m = Learner("pa1")
     m.learn([1.0, 2.0], 1)
