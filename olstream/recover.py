@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, TypeAlias
 from olstream.checkpoint import Checkpoint, Partition, Position
 from olstream.config import Config
 from olstream.errors import StateError
+from olstream.facts import refuse_other_place
 from olstream.journal import Line, ancestry, last_seq, lineage_lines, lines_before, newest_lineage, reached
 from olstream.messages import Chunk
 from olstream.model import Model, digest_of
@@ -104,7 +105,7 @@ class Recovery:
         return Recovered(models, position, replayed, plan.found, facts, checkpoint.facts if checkpoint else {})
 
     def _from_checkpoint(self, checkpoint: Checkpoint) -> _Plan:
-        self._refuse_other_topics(checkpoint.facts)
+        refuse_other_place(checkpoint.facts, self.facts)
         config, models = brought_back(checkpoint, self.config)
         self._refuse_changed_learners(config)
         position = checkpoint.position
@@ -209,22 +210,6 @@ class Recovery:
                     "give the learner a new name to begin with an empty model, or move the state directory away and "
                     f"{START_AFRESH}"
                 )
-
-    def _refuse_other_topics(self, then: Mapping[str, Any]) -> None:
-        """A topic made anew under an old name holds other records at the same offsets."""
-        now_ids = self.facts.get("topic_ids", {})
-        for topic, topic_id in then.get("topic_ids", {}).items():
-            if topic in now_ids and now_ids[topic] != topic_id:
-                raise StateError(
-                    f"topic {topic} was made anew since the last checkpoint (its id was {topic_id}, now "
-                    f"{now_ids[topic]}): use a new `group`, or move the state directory away and {START_AFRESH}"
-                )
-        before, now = then.get("journal"), self.facts.get("journal")
-        if before and now and before["topic"] == now["topic"] and before["partitions"] != now["partitions"]:
-            raise StateError(
-                f"the journal {now['topic']} has {now['partitions']} partitions, it had {before['partitions']}: slots "
-                "would no longer find their lines; name a new journal in output.journal together with a new `group`"
-            )
 
     def _refuse_newer_lineage(self, lines: Sequence[Line], lineage: str) -> None:
         other = next((line for line in lines if line.lineage != lineage and not line.is_opening), None)
