@@ -149,7 +149,6 @@ class App:
                 self.run_id,
                 TimedSource(source, watch),
                 TimedSink(sink, watch),
-                journal,
                 writer,
                 self.clock,
                 watch,
@@ -179,7 +178,7 @@ class App:
         told = Told(self._alive, self.metrics.committed, self.metrics.produce_failed)
         if self.config.guarantee == "exactly_once":
             return TransactionalSink(self.config, self.run_id, journal, self.errors, told)
-        return PlainSink(self.config, journal, self.errors, told)
+        return PlainSink(self.config, self.run_id, journal, self.errors, told)
 
     def _recover(self, journal: KafkaJournal, sink: TransactionalSink | PlainSink) -> Recovered:
         inputs = KafkaInputs(self.config, self.errors, self._alive, self.metrics.offsets_lost)

@@ -15,7 +15,7 @@ from olstream.checkpoint import Partition, Position
 from olstream.config import Config
 from olstream.journal import Learnt, Line
 from olstream.pipeline import Pipeline, Processed
-from olstream.ports import Checkpoints, Clock, Journal, Sink, Source
+from olstream.ports import Checkpoints, Clock, Sink, Source
 from olstream.watch import Watch
 
 IDLE_POLL_S = 0.2  # bounds how long a stop signal waits while nothing comes
@@ -32,7 +32,6 @@ class Loop:
         run: str,
         source: Source,
         sink: Sink,
-        journal: Journal,
         checkpoints: Checkpoints,
         clock: Clock,
         watch: Watch,
@@ -43,7 +42,6 @@ class Loop:
         self.run_id = run
         self.source = source
         self.sink = sink
-        self.journal = journal
         self.checkpoints = checkpoints
         self.clock = clock
         self.watch = watch
@@ -103,7 +101,7 @@ class Loop:
         self.commit()
         if not self.committed_since_checkpoint:
             # Idle: nothing of ours stands in between, so the next start need not read what others wrote.
-            end = self.journal.end_at_once()
+            end = self.sink.look()
             self.position = self.position if end is None else replace(self.position, journal_offset=end)
         self.checkpoints.write(self.pipeline, self.position)
         self.watch.checkpoint_taken()

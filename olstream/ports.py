@@ -56,6 +56,12 @@ class Sink(Protocol):
         is certain that it did not happen and cannot be repeated.
         """
 
+    def look(self) -> int | None:
+        """When there was nothing to commit: the journal's end, where nobody else has written for this slot up to there.
+
+        None where nobody tells soon; FencedError where another worker holds the slot.
+        """
+
     def close(self) -> None: ...
 
 
@@ -67,9 +73,6 @@ class Journal(Protocol):
 
     def end(self) -> int:
         """The end as it is now; to be asked only while no own transaction is open."""
-
-    def end_at_once(self) -> int | None:
-        """The same, or None where nobody tells soon."""
 
     def is_cut(self) -> bool:
         """Whether its beginning has been taken away."""

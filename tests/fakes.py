@@ -104,6 +104,9 @@ class FakeSink:
         self.world.tick()
         return len(self.world.journal)
 
+    def look(self) -> int | None:
+        return len(self.world.journal)
+
     def close(self) -> None: ...
 
 
@@ -136,9 +139,6 @@ class FakeJournal:
 
     def end(self) -> int:
         return len(self.world.journal)
-
-    def end_at_once(self) -> int | None:
-        return self.end()
 
     def is_cut(self) -> bool:
         return False

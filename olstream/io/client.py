@@ -29,7 +29,7 @@ T = TypeVar("T")
 CALL_S: Final = 5.0  # one blocking call; they are repeated while it makes sense
 REFUSED_S: Final = 10.0  # rejected credentials and certificates do not heal: give up after that
 
-# A group that no longer counts us in. FENCED_INSTANCE_ID is another matter: somebody else has our name.
+# A group that no longer counts us in: FENCED_INSTANCE_ID because somebody else has our name.
 NOT_A_MEMBER: Final = frozenset(
     {
         ClientError.ILLEGAL_GENERATION,
@@ -37,9 +37,9 @@ NOT_A_MEMBER: Final = frozenset(
         ClientError.REBALANCE_IN_PROGRESS,
         ClientError.STALE_MEMBER_EPOCH,
         ClientError.FENCED_MEMBER_EPOCH,
+        ClientError.FENCED_INSTANCE_ID,
     }
 )
-FENCED: Final = frozenset({ClientError._FENCED, ClientError.INVALID_PRODUCER_EPOCH, ClientError.PRODUCER_FENCED})
 REFUSED: Final = frozenset(
     {
         ClientError._AUTHENTICATION,
@@ -70,13 +70,11 @@ class Errors:
 
     def __init__(self, on_error: Callable[[str], None] = lambda _: None) -> None:
         self.on_error = on_error
-        self.fenced = False  # a producer of ours failed for good because a newer one has its id
         self._refused: tuple[float, str] | None = None
         self._mutex = Lock()
 
     def __call__(self, error: ClientError) -> None:
         with self._mutex:
-            self.fenced |= is_for_good(error) and any(tells_of(error, code) for code in FENCED)
             if error.code() in (ClientError._AUTHENTICATION, ClientError._SSL):
                 since = self._refused[0] if self._refused else time.monotonic()
                 self._refused = since, error.str()

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
@@ -25,6 +26,9 @@ from olstream.messages import Chunk
 log = logging.getLogger(__name__)
 
 READ_MAX = 500
+AT_ONCE_S = 1.0  # what is only good to know is not waited for longer
+
+Record: TypeAlias = tuple[int, bytes | None, bytes]  # of the journal: offset, key, value
 
 
 class Overtaken(Exception):
@@ -102,7 +106,7 @@ class Watermarks:
     def at_once(self, topic: str, partition: int) -> tuple[int, int] | None:
         """The same, or None where no broker tells within a second."""
         try:
-            return self.consumer.get_watermark_offsets(TopicPartition(topic, partition), 1.0)
+            return self.consumer.get_watermark_offsets(TopicPartition(topic, partition), AT_ONCE_S)
         except KafkaException:
             return None
 
@@ -138,9 +142,8 @@ class KafkaJournal:
 
     def read(self, start: int) -> list[Line]:
         """This slot's lines from an offset to the end as it is now."""
-        key = str(self.config.slot).encode()
         crash.point("journal.before")
-        found = [Line.from_bytes(value, at) for at, name, value in self._records(self.partition, start) if name == key]
+        found = self._own(self._records(self.partition, start))
         crash.point("journal.after")
         return found
 
@@ -153,31 +156,45 @@ class KafkaJournal:
     def end(self) -> int:
         return self.watermarks.of(self.topic, self.partition)[1]
 
-    def end_at_once(self) -> int | None:
-        """The same, or None where no broker tells within a second."""
+    def read_at_once(self, start: int) -> tuple[list[Line], int] | None:
+        """The lines from an offset that may be gone, and the end as it is now; None where that takes long."""
         found = self.watermarks.at_once(self.topic, self.partition)
-        return found[1] if found else None
+        if found is None:
+            return None
+        low, high = found
+        try:
+            return self._own(self._read_to(high, self.partition, max(start, low), AT_ONCE_S)), high
+        except (KafkaError, Overtaken):
+            return None
 
     def is_cut(self) -> bool:
         """Whether its beginning has been taken away, by retention or by hand."""
         return self.watermarks.of(self.topic, self.partition)[0] > 0
 
-    def _records(self, partition: int, start: int) -> Iterator[tuple[int, bytes | None, bytes]]:
+    def _own(self, records: Iterable[Record]) -> list[Line]:
+        key = str(self.config.slot).encode()
+        return [Line.from_bytes(value, at) for at, name, value in records if name == key]
+
+    def _records(self, partition: int, start: int) -> Iterator[Record]:
         low, high = self.watermarks.of(self.topic, partition)
         if start > high or 0 < start < low:
             raise self._cut(partition, start)
-        if start >= high:
+        try:
+            yield from self._read_to(high, partition, max(start, low), self.config.kafka_wait_s)
+        except Overtaken:
+            raise self._cut(partition, start) from None
+
+    def _read_to(self, end: int, partition: int, start: int, patience_s: float) -> Iterator[Record]:
+        if start >= end:
             return
         consumer = reader(self.config, self.errors)
         try:
-            cursor = Cursor(consumer, self.topic, partition, max(start, low), self.config.kafka_wait_s)
-            for messages in cursor.read_to(high, self.alive):
+            cursor = Cursor(consumer, self.topic, partition, start, patience_s)
+            for messages in cursor.read_to(end, self.alive):
                 for message in messages:
                     value = message.value()
                     if value is not None:
                         yield _offset(message), message.key(), value
-        except Overtaken:
-            raise self._cut(partition, cursor.position) from None
         finally:
             consumer.close()
 

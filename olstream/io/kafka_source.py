@@ -20,7 +20,7 @@ from confluent_kafka import KafkaError as ClientError
 from olstream import crash
 from olstream.checkpoint import Partition
 from olstream.config import Config
-from olstream.errors import FencedError, KafkaError, OlstreamError, StateError
+from olstream.errors import KafkaError, OlstreamError, StateError
 from olstream.io.client import (
     CALL_S,
     REFUSED,
@@ -134,9 +134,9 @@ class KafkaSource:
         if is_for_good(error) and self._failure is None:
             self._failure = self._fatal(error)
 
-    def _fatal(self, error: ClientError) -> OlstreamError:
+    def _fatal(self, error: ClientError) -> Exception:
         if tells_of(error, ClientError.FENCED_INSTANCE_ID):
-            return FencedError(fenced(self.config))
+            return Lost("somebody else has our name in the group")
         return KafkaError(f"the consumer failed for good: {error.str()}")
 
     def _judge(self, error: ClientError, message: Message) -> None:
@@ -310,13 +310,6 @@ class KafkaSource:
 def marked(offsets: Mapping[Partition, int]) -> list[TopicPartition]:
     """Offsets to commit, as ours."""
     return [TopicPartition(topic, p, offset, metadata=MARK) for (topic, p), offset in sorted(offsets.items())]
-
-
-def fenced(config: Config) -> str:
-    return (
-        f"another worker holds slot {config.slot} of group {config.group}: "
-        "stop it, or give this worker another slot (`slot`, one number a worker)"
-    )
 
 
 def _told(starts: Mapping[Partition, int]) -> str:

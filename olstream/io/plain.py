@@ -11,10 +11,11 @@ from confluent_kafka import KafkaError as ClientError
 from olstream import crash
 from olstream.checkpoint import Partition
 from olstream.config import Config
-from olstream.errors import FencedError, KafkaError
+from olstream.errors import KafkaError
+from olstream.io.claim import Claim
 from olstream.io.client import CALL_S, NOT_A_MEMBER, REFUSED, Errors, client_error, producer
 from olstream.io.kafka_read import KafkaJournal
-from olstream.io.kafka_source import fenced, marked
+from olstream.io.kafka_source import marked
 from olstream.io.outbox import NOBODY, Group, Outbox, Told
 from olstream.journal import Line
 from olstream.messages import Outgoing, Records
@@ -27,21 +28,23 @@ class PlainSink:
     def __init__(
         self,
         config: Config,
+        run: str,
         journal: KafkaJournal,
         errors: Errors,
         told: Told = NOBODY,
     ) -> None:
         self.config = config
-        self.journal = journal
         self.errors = errors
         self.told = told
         self.group: Group | None = None  # set once we have joined
         self.outbox = Outbox(config, journal, errors, told, on_failed=self._failed)
         self._failures: list[ClientError] = []
+        self._claim = Claim(config, run, journal)
         self._client = producer(config, errors)
 
     def open_run(self, line: Line) -> int:
         self._flush(line)
+        self._claim.announced(self.outbox.line_offset)
         return self.outbox.line_offset
 
     def publish(self, records: Records) -> None:
@@ -55,15 +58,29 @@ class PlainSink:
     def commit(self, line: Line | None, offsets: Mapping[Partition, int]) -> int:
         assert self.group is not None
         self._flush(line)
+        if line is not None:
+            self._make_sure_of_the_slot()
         self._commit_offsets(self.group.consumer, marked(offsets))
         self.told.outcome("committed")
-        return self.outbox.line_offset + 1
+        return self._claim.read_from
+
+    def look(self) -> int | None:
+        return self._claim.look()
 
     def abandon(self) -> None:
+        """Let go after Lost; raises FencedError where another worker has this slot now."""
+        self._claim.lines()
         self.close()
 
     def close(self) -> None:
         self._client.purge()  # what is not committed is learnt again and sent anew
+
+    def _make_sure_of_the_slot(self) -> None:
+        """Nothing fences an idempotent producer, and a line after another run's opening line does not count."""
+        at = self.outbox.line_offset
+        if at > self._claim.read_from:
+            self._claim.lines()  # somebody else's line stands before ours
+        self._claim.read_from = at + 1
 
     def _commit_offsets(self, consumer: Consumer, ours: list[TopicPartition]) -> None:
         give_up_s = time.monotonic() + self.config.kafka_wait_s
@@ -75,8 +92,6 @@ class PlainSink:
                 return
             except KafkaException as exception:
                 error = client_error(exception)
-            if error.code() == ClientError.FENCED_INSTANCE_ID:
-                raise FencedError(fenced(self.config))
             if error.code() in NOT_A_MEMBER:
                 self.told.outcome("lost")
                 raise Lost("the group gave our partitions away before the commit")

@@ -29,4 +29,5 @@ class TimedSink:
         self.publish: Callable[[Records], None] = watch.timed("produce", sink.publish)
         self.publish_one: Callable[[Outgoing], None] = watch.timed("produce", sink.publish_one)
         self.commit: Callable[[Line | None, Mapping[Partition, int]], int] = watch.timed("commit", sink.commit)
+        self.look = sink.look
         self.close = sink.close

@@ -4,7 +4,7 @@
 another transaction on the same producer. It makes a new one with the same id (which completes or
 aborts what is open and fences late requests), and then the journal is the witness: our line is there
 or it is not. Until then the bytes of the transaction are kept, and sent again unchanged if it was not
-committed.
+committed. The same way out where another producer of the slot fenced us: `claim` says who goes on.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from confluent_kafka import KafkaError as ClientError
@@ -20,10 +21,10 @@ from confluent_kafka import KafkaException, Producer
 from olstream import crash
 from olstream.checkpoint import Partition
 from olstream.config import Config
-from olstream.errors import FencedError, KafkaError
+from olstream.errors import KafkaError
+from olstream.io.claim import Claim
 from olstream.io.client import (
     CALL_S,
-    FENCED,
     NOT_A_MEMBER,
     REFUSED,
     Errors,
@@ -33,7 +34,7 @@ from olstream.io.client import (
     transaction_timeout_of,
 )
 from olstream.io.kafka_read import KafkaJournal
-from olstream.io.kafka_source import fenced, marked
+from olstream.io.kafka_source import marked
 from olstream.io.outbox import NOBODY, Group, Outbox, Told
 from olstream.journal import Line
 from olstream.messages import Outgoing, Records
@@ -54,8 +55,6 @@ class TransactionalSink:
         told: Told = NOBODY,
     ) -> None:
         self.config = config
-        self.run_id = run
-        self.journal = journal
         self.errors = errors
         self.told = told
         self.group: Group | None = None  # set once we have joined
@@ -63,12 +62,14 @@ class TransactionalSink:
         self._open = False
         self._begun_s = 0.0
         self._failure: ClientError | None = None
+        self._claim = Claim(config, run, journal)
         self._client = self._ready_client()
-        self._read_from = journal.end()
+        self._claim.read_from = journal.end()
 
     def open_run(self, line: Line) -> int:
         self._commit(line, {})
-        return self._read_from - 1
+        self._claim.announced(self.outbox.line_offset)
+        return self.outbox.line_offset
 
     def publish(self, records: Records) -> None:
         self.outbox.columns.append(records)
@@ -80,13 +81,16 @@ class TransactionalSink:
 
     def commit(self, line: Line | None, offsets: Mapping[Partition, int]) -> int:
         self._commit(line, offsets)
-        return self._read_from
+        return self._claim.read_from
+
+    def look(self) -> int | None:
+        return self._claim.look()
 
     def abandon(self) -> None:
         """Let go after Lost; raises FencedError where another worker has this slot now."""
         if self._open:
             self.told.outcome("lost")
-        self._refuse_if_replaced()
+        self._claim.lines()
         self.close()
 
     def close(self) -> None:
@@ -118,7 +122,7 @@ class TransactionalSink:
         self._open = False
         self.outbox.clear()
         if line is not None:
-            self._read_from = self.outbox.line_offset + 1
+            self._claim.read_from = self.outbox.line_offset + 1
         self.told.outcome(outcome)
 
     def _attempt(self, action: Callable[[], None]) -> None:
@@ -172,13 +176,11 @@ class TransactionalSink:
     def _is_committed_after(self, error: ClientError, line: Line | None) -> bool:
         """After a failed commit: True if it happened all the same, False if it can be sent again; else raises."""
         self._raise_if_refused(error)
-        if error.code() == ClientError.FENCED_INSTANCE_ID:
-            raise FencedError(fenced(self.config))
         if error.txn_requires_abort() and self._abort():
             if error.code() in NOT_A_MEMBER:
                 self._give_up()
             return False
-        committed = self._resolve(error, line)
+        committed = self._resolve(line)
         if not committed and error.code() in NOT_A_MEMBER:
             self._give_up()
         return committed
@@ -193,32 +195,17 @@ class TransactionalSink:
         self.told.outcome("aborted")
         return True
 
-    def _resolve(self, error: ClientError, line: Line | None) -> bool:
+    def _resolve(self, line: Line | None) -> bool:
         """With a new producer of the same id, read in the journal what became of our transaction."""
-        self._refuse_if_replaced()
-        if (error.code() in FENCED or self.errors.fenced) and not self._is_over_age():
-            raise FencedError(fenced(self.config))
+        self._claim.lines()  # who has lost the slot makes no producer: it would fence the one that holds it
         self._open = False
         del self._client  # before the new one: whatever it still had to say is fenced then
         self._client = self._ready_client()
-        self._refuse_if_replaced()
-        if line is None:
-            return False
-        for found in self.journal.read(self._read_from):
-            if (found.run, found.lineage, found.seq) == (
-                line.run,
-                line.lineage,
-                line.seq,
-            ) and found.ranges == line.ranges:
+        for found in self._claim.lines():
+            if line is not None and replace(found, offset=line.offset) == line:
                 self.outbox.line_offset = found.offset
                 return True
         return False
-
-    def _refuse_if_replaced(self) -> None:
-        """Another run's opening line after ours: somebody else holds this slot now."""
-        for line in self.journal.read(self._read_from):
-            if line.is_opening and line.run != self.run_id:
-                raise FencedError(fenced(self.config))
 
     def _give_up(self) -> None:
         self.outbox.clear()
@@ -237,7 +224,6 @@ class TransactionalSink:
     def _ready_client(self) -> Producer:
         """A producer that has fenced every earlier one of this slot, and ended what that left open."""
         client = producer(self.config, self.errors)
-        self.errors.fenced = False
         give_up_s = time.monotonic() + self.config.kafka_wait_s
         crash.point("init.before")
         while True:

@@ -11,10 +11,11 @@ from confluent_kafka import KafkaException, Producer
 
 from olstream.config import Config
 from olstream.errors import FencedError
-from olstream.io.client import Errors, producer
+from olstream.io.client import Errors
 from olstream.io.kafka_read import KafkaJournal
 from olstream.io.kafka_source import KafkaSource
 from olstream.io.outbox import Told
+from olstream.io.plain import PlainSink
 from olstream.io.transactional import TransactionalSink
 from olstream.journal import Line, Range
 from olstream.messages import Outgoing, Records
@@ -26,14 +27,23 @@ LINE = Line(0, "run", "lineage", 1, (Range("in", 0, 0, 3),))
 class Bench:
     """One slot's sink, joined to its group, with three records taken from the input."""
 
-    def __init__(self, topics: Topics, name: str, stack: ExitStack, timeout_ms: int = 10_000) -> None:
+    def __init__(
+        self,
+        topics: Topics,
+        name: str,
+        stack: ExitStack,
+        timeout_ms: int = 10_000,
+        guarantee: str = "exactly_once",
+    ) -> None:
         self.topics = topics
+        self.stack = stack
         self.input, self.output, self.dead = f"{name}-in", f"{name}-out", f"{name}-dead"
         self.config = Config.model_validate(
             {
                 "kafka": {"bootstrap.servers": topics.bootstrap},
                 "kafka_wait": "30s",
                 "group": name,
+                "guarantee": guarantee,
                 "input": {"topics": [self.input]},
                 "output": {"predictions": self.output, "dead_letters": self.dead},
                 "learners": {"model": {}},
@@ -48,14 +58,20 @@ class Bench:
         self.refused: list[tuple[str, str]] = []
         errors = Errors()
         self.journal = KafkaJournal(self.config, 1, errors)
-        told = Told(outcome=self.outcomes.append, refused=lambda topic, code: self.refused.append((topic, code)))
-        self.sink = TransactionalSink(self.config, "run", self.journal, errors, told)
-        stack.callback(self.sink.close)
+        self.sink = self.sink_of("run")
         self.sink.open_run(Line(0, "run", "lineage", first_of_lineage=True))
         self.source = KafkaSource(self.config, self.journal, {}, errors)
         stack.callback(self.source.close)
         self.sink.group = self.source
         self.outcomes.clear()
+
+    def sink_of(self, run: str) -> TransactionalSink | PlainSink:
+        """Another worker of the slot would have one of its own."""
+        told = Told(outcome=self.outcomes.append, refused=lambda topic, code: self.refused.append((topic, code)))
+        kind = TransactionalSink if self.config.guarantee == "exactly_once" else PlainSink
+        sink = kind(self.config, run, self.journal, Errors(), told)
+        self.stack.callback(sink.close)
+        return sink
 
     def take(self) -> None:
         """Poll the three records, and publish an answer to each."""
@@ -70,6 +86,9 @@ class Bench:
 
     def published(self) -> list[bytes | None]:
         return [message.value() for message in self.topics.read(self.output)]
+
+    def committed(self) -> dict[int, int]:
+        return self.topics.committed(self.config.group, self.input)
 
     def lines(self) -> list[int | None]:
         return [line.seq for line in self.journal.read(0) if not line.is_opening]
@@ -123,17 +142,19 @@ def test_a_transaction_the_broker_gave_up_is_sent_again_unchanged(topics: Topics
     assert bench.journal.read(after) == []
 
 
-def test_another_producer_of_the_slot_ends_this_worker(topics: Topics, name: str, stack: ExitStack) -> None:
+def test_another_worker_of_the_slot_ends_this_one_alone(topics: Topics, name: str, stack: ExitStack) -> None:
     bench = Bench(topics, name, stack)
     bench.take()
-    other = producer(bench.config, Errors())
-    other.init_transactions(30)
+    other = bench.sink_of("other")
+    other.open_run(Line(0, "other", "lineage"))
 
     with pytest.raises(FencedError, match="another worker holds slot 0"):
         bench.commit()
 
     assert bench.published() == []
     assert bench.lines() == []
+    other.commit(Line(0, "other", "lineage", 1, LINE.ranges), {})
+    assert bench.outcomes == ["committed", "committed"]  # nobody fenced the other one
 
 
 def test_a_producer_that_failed_before_the_commit_is_replaced_and_all_is_sent_again(
@@ -155,18 +176,63 @@ def test_a_producer_that_failed_before_the_commit_is_replaced_and_all_is_sent_ag
     assert bench.lines() == [1]
 
 
-def test_another_runs_opening_line_ends_this_worker_however_late_it_wakes(
+def test_a_producer_whose_worker_never_announced_itself_is_fenced_in_turn(
     topics: Topics, name: str, stack: ExitStack
 ) -> None:
-    bench = Bench(topics, name, stack, timeout_ms=1000)
+    """A second pod without state ends before it has the slot: the first one must not end because of it."""
+    bench = Bench(topics, name, stack)
     bench.take()
-    other = TransactionalSink(bench.config, "other", bench.journal, Errors())
-    stack.callback(other.close)
-    other.open_run(Line(0, "other", "lineage"))
+    other = bench.sink_of("other")
+
+    bench.commit()
+
+    assert bench.outcomes == ["resolved_resent"]
+    assert bench.published() == [b"1", b"2", b"3"]
+    assert bench.lines() == [1]
+    with pytest.raises(FencedError):
+        other.open_run(Line(0, "other", "lineage"))
+
+
+def test_of_two_workers_that_start_at_once_the_one_that_announces_itself_goes_on(
+    topics: Topics, name: str, stack: ExitStack
+) -> None:
+    bench = Bench(topics, name, stack)
+    first, second = bench.sink_of("first"), bench.sink_of("second")  # which fences the first one
+
+    first.open_run(Line(0, "first", "lineage"))
+    with pytest.raises(FencedError):
+        second.open_run(Line(0, "second", "lineage"))
+
+    first.commit(Line(0, "first", "lineage", 1, LINE.ranges), {})
+    assert bench.outcomes == ["resolved_resent", "committed"]
+
+
+@pytest.mark.parametrize("guarantee", ["exactly_once", "at_least_once"])
+def test_a_worker_without_work_finds_out_that_another_one_has_its_slot(
+    topics: Topics, name: str, stack: ExitStack, guarantee: str
+) -> None:
+    bench = Bench(topics, name, stack, guarantee=guarantee)
+    looked_to = bench.sink.look()
+    assert looked_to == bench.journal.end()
+
+    bench.sink_of("other").open_run(Line(0, "other", "lineage"))
+
+    with pytest.raises(FencedError):
+        bench.sink.look()
+
+
+def test_without_transactions_nothing_is_committed_once_another_worker_has_the_slot(
+    topics: Topics, name: str, stack: ExitStack
+) -> None:
+    """Its line does not count after the other one's opening line: were its offsets committed, nobody would learn it."""
+    bench = Bench(topics, name, stack, guarantee="at_least_once")
+    bench.take()
+    bench.sink_of("other").open_run(Line(0, "other", "lineage"))
 
     with pytest.raises(FencedError):
         bench.commit()
-    assert bench.published() == []
+
+    assert bench.committed() == {}
 
 
 def test_a_dead_letter_that_the_topic_finds_too_large_is_cut_and_sent_once(

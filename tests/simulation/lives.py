@@ -60,7 +60,6 @@ def live(world: World, config: Config, seed: int = 0) -> dict[str, str]:
         start.run_id,
         FakeSource(world, seed),
         sink,
-        FakeJournal(world),
         FakeCheckpoints(config, FakeStore(world)),
         FakeClock(),
         SilentWatch(),  # type: ignore[arg-type]
