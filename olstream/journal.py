@@ -147,6 +147,11 @@ def lineage_lines(
     if committed is not None:
         own = _settled(own, committed, known_seq)
     counting = [line for line in own if line.seq is not None and line.seq > after_seq]
+    _refuse_hole(counting, after_seq)
+    return counting
+
+
+def _refuse_hole(counting: Sequence[Line], after_seq: int) -> None:
     for expected, line in enumerate(counting, after_seq + 1):
         if line.seq != expected:
             raise StateError(
@@ -154,7 +159,6 @@ def lineage_lines(
                 "set checkpoint.on_missing: fresh to begin with an empty model, "
                 "or go back with `olstream state rollback`"
             )
-    return counting
 
 
 def _settled(own: Iterable[Line], committed: Mapping[Partition, int], known_seq: int) -> list[Line]:
@@ -194,7 +198,7 @@ def ancestry(lines: Sequence[Line], lineage: str) -> list[tuple[str, int | None]
         if first is None:
             raise StateError(
                 f"the journal no longer holds the beginning of lineage {name}, so the model cannot be learnt again "
-                "from it: set checkpoint.on_missing: fresh to begin with an empty model"
+                "from it: bring its state directory back, or set checkpoint.on_missing: fresh to begin anew"
             )
         name, until = first.parent if first.parent else (None, None)
     return way[::-1]
@@ -206,21 +210,36 @@ def newest_lineage(lines: Sequence[Line]) -> str:
     return (begun or lines)[-1].lineage
 
 
-def lines_before(lines: Sequence[Line], lineage: str, committed: Mapping[Partition, int] | None = None) -> list[Line]:
-    """The lines that led from the empty model through all its parents to the beginning of a lineage."""
+def lines_to(lines: Sequence[Line], lineage: str, seq: int) -> list[Line]:
+    """The lines that led to this place, from the empty model or from as far back as the journal tells."""
     found: list[Line] = []
-    for name, until in ancestry(lines, lineage)[:-1]:
-        counting = lineage_lines(lines, name, last_seq(found), committed, until or 0)
-        found += [line for line in counting if (line.seq or 0) <= (until or 0)]
+    name: str | None = lineage
+    while name is not None:
+        own = [line for line in lines if line.lineage == name]
+        found[:0] = [line for line in _settled(own, {}, seq) if 0 < (line.seq or 0) <= seq]
+        parent = next((line.parent for line in own if line.first_of_lineage), None)
+        name, seq = parent or (None, 0)
+    return found
+
+
+def lines_before(lines: Sequence[Line], lineage: str) -> list[Line]:
+    """The lines that led from the empty model through all its parents to a lineage; StateError where one is missing."""
+    *_, parent, _ = [None, *ancestry(lines, lineage)]
+    found = lines_to(lines, *parent) if parent else []
+    _refuse_hole(found, 0)
     return found
 
 
 def ends(lines: Iterable[Line], partitions: Collection[Partition]) -> dict[Partition, int]:
-    """Up to where the group has learnt those of these partitions that any line names."""
-    found: dict[Partition, int] = {}
+    """Up to where the group has learnt those of these partitions that any line names.
+
+    The last line of each slot counts: after a rollback to moved offsets it may lie below earlier ones.
+    """
+    by_slot: dict[int, dict[Partition, int]] = {}
     for line in lines:
-        for r in line.ranges:
-            at = r.topic, r.partition
-            if at in partitions:
-                found[at] = max(r.end, found.get(at, 0))
+        by_slot.setdefault(line.slot, {}).update(reached([line]))
+    found: dict[Partition, int] = {}
+    for of_slot in by_slot.values():
+        for at in of_slot.keys() & partitions:
+            found[at] = max(of_slot[at], found.get(at, 0))
     return found

@@ -115,6 +115,18 @@ def test_after_fresh_the_next_start_finds_the_new_lineage_only(world: World) -> 
     assert digests(recovered.models) == expected
 
 
+def test_after_fresh_only_the_new_history_is_learnt_again(world: World) -> None:
+    world.checkpoints.clear()
+    recover(world, config_of(checkpoint={"on_missing": "fresh"}))
+    grown(world, 2)
+    expected = live(world, config_of())
+    world.checkpoints.clear()
+
+    recovered = recover(world, config_of(checkpoint={"on_missing": "replay"}))
+
+    assert (recovered.replayed, digests(recovered.models)) == (20, expected)
+
+
 def test_a_start_that_died_before_its_first_commit_is_new_again() -> None:
     world = World({("events", 0): records(1, 30)})
     recover(world, config_of())
