@@ -30,7 +30,7 @@ from olstream.io.kafka_source import KafkaSource
 from olstream.io.outbox import Told
 from olstream.io.plain import PlainSink
 from olstream.io.starts import begin
-from olstream.io.timed import TimedSink, TimedSource
+from olstream.io.timed import TimedCheckpoints, TimedSink, TimedSource
 from olstream.io.transactional import TransactionalSink
 from olstream.io.writer import CheckpointWriter
 from olstream.loop import Loop
@@ -149,7 +149,7 @@ class App:
                 self.run_id,
                 TimedSource(source, watch),
                 TimedSink(sink, watch),
-                writer,
+                TimedCheckpoints(writer, watch),
                 self.clock,
                 watch,
             )

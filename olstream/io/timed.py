@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from olstream.checkpoint import Partition
+from olstream.checkpoint import Partition, Position
 from olstream.journal import Line
 from olstream.messages import Chunk, Outgoing, Records
-from olstream.ports import Sink, Source
+from olstream.pipeline import Pipeline
+from olstream.ports import Checkpoints, Sink, Source
 from olstream.watch import Watch
 
 
@@ -31,3 +32,12 @@ class TimedSink:
         self.commit: Callable[[Line | None, Mapping[Partition, int]], int] = watch.timed("commit", sink.commit)
         self.look = sink.look
         self.close = sink.close
+
+
+class TimedCheckpoints:
+    """A writer whose copies, which are taken in the loop, count as stage `checkpoint`."""
+
+    def __init__(self, writer: Checkpoints, watch: Watch) -> None:
+        self.busy = writer.busy
+        self.write: Callable[[Pipeline, Position], None] = watch.timed("checkpoint", writer.write)
+        self.wait = writer.wait
