@@ -36,6 +36,7 @@ STEPS: Final = {
     "fsync": "one file of a checkpoint, or its directory, is synced",
     "rename": "the checkpoint gets its name",
     "prune": "one old checkpoint is removed",
+    "aside": "a checkpoint of another lineage is set aside",
     "leave": "the consumer is closed",
 }
 POINTS: Final = tuple(f"{step}.{side}" for step in STEPS for side in ("before", "after"))

@@ -224,8 +224,9 @@ def lines_to(lines: Sequence[Line], lineage: str, seq: int) -> list[Line]:
 
 def lines_before(lines: Sequence[Line], lineage: str) -> list[Line]:
     """The lines that led from the empty model through all its parents to a lineage; StateError where one is missing."""
-    *_, parent, _ = [None, *ancestry(lines, lineage)]
-    found = lines_to(lines, *parent) if parent else []
+    found: list[Line] = []
+    for parent, until in ancestry(lines, lineage)[-2:-1]:
+        found = lines_to(lines, parent, until or 0)
     _refuse_hole(found, 0)
     return found
 

@@ -6,7 +6,7 @@ safe, and raise where somebody must decide.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from olstream.checkpoint import Checkpoint, Partition, Position
@@ -77,6 +77,9 @@ class Journal(Protocol):
     def is_cut(self) -> bool:
         """Whether its beginning has been taken away."""
 
+    def read_all_slots(self) -> Iterable[Line]:
+        """Every line of every slot that is still there."""
+
 
 class Inputs(Protocol):
     """Input records by range, outside the group, for learning again."""
@@ -88,6 +91,9 @@ class Inputs(Protocol):
 
     def committed(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
         """The group's committed offsets; partitions without one are left out."""
+
+    def end(self, topic: str, partition: int) -> int:
+        """The end of a partition as it is now."""
 
 
 class Store(Protocol):
@@ -102,8 +108,11 @@ class Store(Protocol):
 
     def has_damaged(self) -> bool: ...
 
-    def set_aside(self, label: str) -> None:
-        """Keep all checkpoints under other names, out of the way."""
+    def begin(self, checkpoint: Checkpoint) -> None:
+        """Write the first one of a new lineage; those of others are kept, out of the way."""
+
+    def set_others_aside(self, lineage: str) -> None:
+        """Keep the checkpoints of other lineages under other names: no start will load them."""
 
     def keep_aside(self, label: str, checkpoint: Checkpoint) -> None:
         """Write one that no start will load."""

@@ -94,6 +94,7 @@ class Recovery:
         opened_at = self.sink.open_run(plan.opening)
         lines = [line for line in self.journal.read(plan.position.journal_offset) if line.offset < opened_at]
         self._refuse_newer_lineage(lines, plan.position.lineage)
+        self.store.set_others_aside(plan.position.lineage)
         own = lineage_lines(lines, plan.position.lineage, plan.position.seq, self._committed(lines))
         position, replayed = self._learn_again(plan, plan.before + own)
         position = Position(position.lineage, position.seq, opened_at + 1, position.offsets)
@@ -107,7 +108,7 @@ class Recovery:
     def _from_checkpoint(self, checkpoint: Checkpoint) -> _Plan:
         refuse_other_place(checkpoint.facts, self.facts)
         config, models = brought_back(checkpoint, self.config)
-        self._refuse_changed_learners(config)
+        refuse_changed_learners(config, self.config)
         position = checkpoint.position
         new, starts = self._begin(name for name in self.config.learners if name not in models)
         opening = Line(self.config.slot, self.run_id, position.lineage, starts=starts)
@@ -149,7 +150,7 @@ class Recovery:
     def _along_the_journal(self, lines: Sequence[Line], lineage: str) -> _Plan:
         """All of the journal from its beginning, through the lineages that led to the last one."""
         way = ancestry(lines, lineage)
-        before = lines_before(lines, lineage, self._committed(lines))
+        before = lines_before(lines, lineage)
         models, starts = self._begin(self.config.learners)
         self._refuse_other_starts([line for line in lines if line.lineage in dict(way)], starts)
         begins = next(line.offset for line in lines if line.lineage == lineage)
@@ -201,23 +202,26 @@ class Recovery:
                     f"{START_AFRESH}"
                 )
 
-    def _refuse_changed_learners(self, then: Config) -> None:
-        for name in self.config.learners.keys() & then.learners.keys():
-            changed = differences(identity(then, name), identity(self.config, name))
-            if changed:
-                raise StateError(
-                    f"learner {name} has learnt under other settings ({', '.join(changed)}): put them back, "
-                    "give the learner a new name to begin with an empty model, or move the state directory away and "
-                    f"{START_AFRESH}"
-                )
-
     def _refuse_newer_lineage(self, lines: Sequence[Line], lineage: str) -> None:
-        other = next((line for line in lines if line.lineage != lineage and not line.is_opening), None)
+        """This directory is one that was brought back, or a rollback did not come to its end."""
+        other = next((line for line in lines if line.lineage != lineage and line.first_of_lineage), None)
         if other is not None:
             raise StateError(
                 f"the journal goes on in another lineage ({other.lineage}, at offset {other.offset}) than this state "
-                f"directory's ({lineage}): bring back the directory that wrote it, or move this one away and "
-                f"{START_AFRESH}, or replay to learn the journal again"
+                f"directory's ({lineage}): bring back the directory that wrote it, go on from this one with `olstream "
+                f"state rollback`, or move it away and {START_AFRESH}, or replay to learn the journal again"
+            )
+
+
+def refuse_changed_learners(then: Config, now: Config) -> None:
+    """StateError where a learner is not what it was: its state would mean something else."""
+    for name in now.learners.keys() & then.learners.keys():
+        changed = differences(identity(then, name), identity(now, name))
+        if changed:
+            raise StateError(
+                f"learner {name} has learnt under other settings ({', '.join(changed)}): put them back, "
+                "give the learner a new name to begin with an empty model, or begin all of them anew with "
+                "`olstream state rollback --to empty`"
             )
 
 

@@ -90,7 +90,7 @@ class Verification:
         found = self.journal.read(0)
         self._refuse_unknown_settings(ancestry(found, self.newest.lineage)[0][0])
         committed = committed_of(found, self.config, self.inputs)
-        before = lines_before(found, self.newest.lineage, committed)
+        before = lines_before(found, self.newest.lineage)
         return before + lineage_lines(found, self.newest.lineage, last_seq(before), committed, self.newest.seq)
 
     def _refuse_unknown_settings(self, first_lineage: str) -> None:

@@ -13,6 +13,7 @@ from itertools import groupby
 
 from olstream.checkpoint import Checkpoint, Partition, Position
 from olstream.config import Config
+from olstream.facts import Facts
 from olstream.journal import Line, Range
 from olstream.messages import Chunk, Outgoing, Records
 from olstream.model import Model
@@ -34,6 +35,7 @@ class World:
     visible: list[tuple[str, bytes | None, bytes]] = field(default_factory=list)
     committed: dict[Partition, int] = field(default_factory=dict)
     checkpoints: list[Checkpoint] = field(default_factory=list)
+    aside: list[Checkpoint] = field(default_factory=list)
     calls: int = 0
     crash_at: int = -1
     lose_at: int = -1  # this call ends in Lost instead
@@ -143,6 +145,9 @@ class FakeJournal:
     def is_cut(self) -> bool:
         return False
 
+    def read_all_slots(self) -> list[Line]:
+        return self.read(0)
+
 
 class FakeInputs:
     lost = 0
@@ -158,6 +163,9 @@ class FakeInputs:
 
     def committed(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
         return {at: self.world.committed[at] for at in partitions if at in self.world.committed}
+
+    def end(self, topic: str, partition: int) -> int:
+        return len(self.world.inputs[topic, partition])
 
 
 class FakeStore:
@@ -179,8 +187,16 @@ class FakeStore:
     def has_damaged(self) -> bool:
         return False
 
-    def set_aside(self, label: str) -> None:
-        self.world.checkpoints.clear()
+    def begin(self, checkpoint: Checkpoint) -> None:
+        self.save(checkpoint)
+        self.set_others_aside(checkpoint.position.lineage)
+
+    def set_others_aside(self, lineage: str) -> None:
+        for checkpoint in list(self.world.checkpoints):
+            if checkpoint.position.lineage != lineage:
+                self.world.tick()
+                self.world.checkpoints.remove(checkpoint)
+                self.world.aside.append(checkpoint)
 
     def keep_aside(self, label: str, checkpoint: Checkpoint) -> None:
         self.world.tick()
@@ -189,15 +205,16 @@ class FakeStore:
 class FakeCheckpoints:
     """Written at once, in the loop."""
 
-    def __init__(self, config: Config, store: FakeStore) -> None:
+    def __init__(self, config: Config, store: FakeStore, facts: Facts) -> None:
         self.config = config
         self.store = store
+        self.facts = facts
 
     def busy(self) -> bool:
         return False
 
     def write(self, pipeline: Pipeline, position: Position) -> None:
-        self.store.save(checkpoint_of(self.config, pipeline.models, position, {}))
+        self.store.save(checkpoint_of(self.config, pipeline.models, position, self.facts))
 
     def wait(self) -> None: ...
 

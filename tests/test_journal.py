@@ -124,7 +124,10 @@ def test_an_ancestry_whose_beginning_is_gone_is_refused() -> None:
         ancestry([opening("r2", "B", ("A", 4), first=True)], "B")
 
 
-def test_the_ends_are_how_far_any_line_reaches() -> None:
-    lines = [line(1, 0, 5), line(2, 5, 9), line(1, 9, 7, lineage="other"), Line(1, "r", "L")]
+def test_the_ends_are_how_far_the_last_line_of_any_slot_reaches() -> None:
+    moved_back = line(3, 4, 7, lineage="after a rollback")
+    other_slot = Line(1, "r", "M", 1, (Range("events", 0, 0, 2), Range("events", 1, 0, 8)))
+    lines = [line(1, 0, 5), line(2, 5, 9), moved_back, other_slot, Line(1, "r", "M")]
 
-    assert ends(lines, {("events", 0), ("events", 1)}) == {("events", 0): 9}
+    assert ends(lines, {("events", 0), ("events", 2)}) == {("events", 0): 7}
+    assert ends(lines, {("events", 1)}) == {("events", 1): 8}

@@ -16,12 +16,13 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from olstream import __version__, crash
-from olstream.checkpoint import Checkpoint, Damaged, from_folder, to_files
-from olstream.errors import ConfigError, FencedError
+from olstream.checkpoint import Checkpoint, Damaged, from_folder, read_manifest, to_files
+from olstream.errors import ConfigError, FencedError, StateError
 
 log = logging.getLogger(__name__)
 
@@ -111,10 +112,19 @@ class Store:
     def has_damaged(self) -> bool:
         return any(self.directory.glob("damaged-*"))
 
-    def set_aside(self, label: str) -> None:
-        """Keep all checkpoints, out of the way: a new lineage begins here."""
+    def begin(self, checkpoint: Checkpoint) -> None:
+        """Write the first one of a new lineage; the others are kept aside, not pruned. Raises OSError."""
+        self._write(PREFIX, checkpoint)
+        self.set_others_aside(checkpoint.position.lineage)
+
+    def set_others_aside(self, lineage: str) -> None:
+        """Keep the checkpoints of other lineages, out of the way of starts and of pruning. Raises OSError."""
         for folder in list(newest_first(self.directory)):
-            os.rename(folder, folder.with_name(f"{label}-{folder.name}"))
+            with suppress(Damaged, StateError):  # which has a sentence of its own at a start
+                if read_manifest(folder)["lineage"] != lineage:
+                    crash.point("aside.before")
+                    os.rename(folder, folder.with_name(f"earlier-{folder.name}"))
+                    crash.point("aside.after")
 
     def _prune(self) -> None:
         """Keep the newest of each of the `keep` last states: an idle worker does not push out the older ones."""

@@ -201,9 +201,9 @@ class KafkaJournal:
     def _cut(self, partition: int, start: int) -> StateError:
         low, high = self.watermarks.of(self.topic, partition)
         return StateError(
-            f"the journal {self.topic}[{partition}] holds offsets {low} to {high}, and is needed from {start}: it was cut "
-            "or made anew; go on from a checkpoint with `olstream state rollback`, or move the state directory away and "
-            "set checkpoint.on_missing: fresh to begin anew"
+            f"the journal {self.topic}[{partition}] holds offsets {low} to {high}, and is needed from {start}: it was "
+            "cut or made anew; go on from a checkpoint with `olstream state rollback`, or move the state directory away "
+            "and set checkpoint.on_missing: fresh to begin anew"
         )
 
 
@@ -247,6 +247,9 @@ class KafkaInputs:
         finally:
             consumer.close()
         return {(tp.topic, tp.partition): tp.offset for tp in found if tp.offset >= 0}
+
+    def end(self, topic: str, partition: int) -> int:
+        return self.watermarks.of(topic, partition)[1]
 
     def close(self) -> None:
         for cursor in self._cursors.values():

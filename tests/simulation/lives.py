@@ -42,9 +42,9 @@ def recover(world: World, config: Config, facts: Mapping[str, Any] | None = None
 
 def recovery(world: World, config: Config, sink: FakeSink, facts: Mapping[str, Any] | None = None) -> Recovery:
     run = f"run-{world.calls}"
-    inputs = FakeInputs(world)
+    inputs, there = FakeInputs(world), {"run": run, **(facts or {})}
     return Recovery(
-        config, run, FakeStore(world), sink, FakeJournal(world), inputs, facts or {}, begin, lambda _chunk, _done: None
+        config, run, FakeStore(world), sink, FakeJournal(world), inputs, there, begin, lambda _chunk, _done: None
     )
 
 
@@ -60,7 +60,7 @@ def live(world: World, config: Config, seed: int = 0) -> dict[str, str]:
         start.run_id,
         FakeSource(world, seed),
         sink,
-        FakeCheckpoints(config, FakeStore(world)),
+        FakeCheckpoints(config, FakeStore(world), recovered.facts),
         FakeClock(),
         SilentWatch(),  # type: ignore[arg-type]
     )

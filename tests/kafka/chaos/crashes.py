@@ -13,7 +13,7 @@ from tests.kafka.chaos.verdict import assert_whole
 PASSAGES: Final = (1, 2, 5)
 ONCE_A_LIFE: Final = {"init", "journal", "join", "take", "revoke", "leave"}
 AT_THE_END: Final = {"revoke", "leave"}  # passed when the worker is told to stop
-ONLY: Final = {"exactly_once": {"init", "commit"}, "at_least_once": {"flush"}}
+ONLY: Final = {"exactly_once": {"init", "commit"}, "at_least_once": {"flush"}, "a rollback": {"aside"}}
 
 
 @scenario(checkpoint={"interval": "100ms", "keep": 2})
