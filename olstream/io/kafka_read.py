@@ -202,8 +202,8 @@ class KafkaJournal:
         low, high = self.watermarks.of(self.topic, partition)
         return StateError(
             f"the journal {self.topic}[{partition}] holds offsets {low} to {high}, and is needed from {start}: it was "
-            "cut or made anew; go on from a checkpoint with `olstream state rollback`, or move the state directory away "
-            "and set checkpoint.on_missing: fresh to begin anew"
+            "cut or made anew; go on from a checkpoint with `olstream state rollback`, or move the state directory "
+            "away and set checkpoint.on_missing: fresh to begin anew"
         )
 
 
