@@ -1,5 +1,5 @@
 # demo: the whole service on an embedded broker and real data, about a minute. test, lint: what `.ci/run` runs.
-# bench: the speed table. chaos: every scenario of tests/kafka/chaos in full. Each makes .venv first, from the lock file.
+# bench: the speed table, competitors included. chaos: every scenario of tests/kafka/chaos in full. Each makes .venv first, from the lock file.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -24,11 +24,17 @@ lint: .venv/made
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: .venv/made
-	$(BIN)/python -m tests.kafka.broker exec $(BIN)/olstream bench --bootstrap '{bootstrap}'
+bench: .venv/made .venv-bench/made
+	$(BIN)/python -m tests.kafka.broker exec $(BIN)/olstream bench --bootstrap '{bootstrap}' --rivals .venv-bench/bin/python
 
 chaos: .venv/made
 	$(BIN)/python -m tests.kafka.chaos --count $(N)
+
+# Competitors of the benchmark: quixstreams pins an older confluent-kafka, so they never share an environment with ours.
+.venv-bench/made: requirements-bench.lock
+	$(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
+	touch $@
 
 .venv/made: pyproject.toml requirements-dev.lock
 	$(PYTHON) -m venv .venv

@@ -1,1 +1,25 @@
-"""What a turn of the loop costs, against a loop that does nothing but move the same bytes."""
+"""What olstream costs, in parts: each is a module of this folder with a `measure`, and a section of one table."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# What each part's rows mean. Text only: `olstream bench --help` shows it and loads none of them.
+PARTS: Final = {
+    "loop": "The service end to end, against a bare loop: the same client and settings consume the same records and "
+    "produce records of a prediction's size in transactions, and nothing is decoded or learnt. Ratio: share of the "
+    "bare loop's rate. Stages: where the time of one record goes. Quix Streams + River: the same on the same records.",
+    "learner": "Learning alone, on the same rows in memory, one pass. Wrong: predictions that were made before their "
+    "own label was used; compare rates only where it is alike. Ratio: rate against our AROW kernel.",
+    "latency": "From a record's timestamp to its prediction in the hands of a read_committed reader, at half of the "
+    "rate that the service reaches. Added: what remains when the same of a bare loop with the same commit interval is "
+    "taken off.",
+    "recovery": "Learning the committed records again after a crash, against how fast they were learnt live.",
+    "checkpoint": "With 2^20 features: how long the loop stands still for the copy, and what is left of its rate while "
+    "a thread writes the copy.",
+    "memory": "A binary AROW by number of features: resident memory above the empty process, its peak while a "
+    "checkpoint is written included in the second number.",
+    "workers": "Two workers, two slots, two partitions against one on one: what a second process adds on this machine, "
+    "for the service and for the bare loop.",
+}
+NEED_NO_KAFKA: Final = {"learner", "memory"}

@@ -8,12 +8,12 @@ from typing import Any
 
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
+from olstream.bench.span import Instant, Span
 from olstream.config import Config
 from olstream.errors import KafkaError
 from olstream.io import client
 from olstream.io.client import Errors
 
-COMMIT_S = 0.2
 BATCH_MAX = 500
 CALL_S = 10.0
 FIRST_S = 60.0
@@ -26,22 +26,23 @@ RECORD = (
 )
 
 
-def bare_loop(config: Config, target: str, n: int) -> float:
-    """Consume n records, produce n of a prediction's size: microseconds per message, up to the last commit."""
+def bare_loop(config: Config, target: str, n: int) -> Span:
+    """Consume n records, produce n of a prediction's size; from the first record to the last commit."""
     errors = Errors()
     consumer = client.member(config, errors, lambda _: None)
     producer = client.producer(config, errors)
     producer.init_transactions(FIRST_S)
     try:
-        return _move(consumer, producer, config.input.topics[0], target, n) / n * 1e6
+        return _move(consumer, producer, config, target, n)
     finally:
         consumer.close()
 
 
-def _move(consumer: Consumer, producer: Producer, source: str, target: str, n: int) -> float:
-    consumer.subscribe([source], on_assign=_from_the_start)
+def _move(consumer: Consumer, producer: Producer, config: Config, target: str, n: int) -> Span:
+    consumer.subscribe(config.input.topics, on_assign=_from_the_start)
     pending = [_first(consumer)]
-    start_s = committed_s = time.perf_counter()
+    start = Instant.now()
+    committed_s = time.perf_counter()
     moved, is_open = 0, False
     while moved < n:
         messages = [*pending, *consumer.consume(min(BATCH_MAX, n - moved) - len(pending), 0)]
@@ -51,14 +52,15 @@ def _move(consumer: Consumer, producer: Producer, source: str, target: str, n: i
         _pass_on(messages, producer, target)
         moved += len(messages)
         producer.poll(0)
-        if is_open and (moved >= n or time.perf_counter() >= committed_s + COMMIT_S):
+        if is_open and (moved >= n or time.perf_counter() >= committed_s + config.commit_interval_s):
             position = consumer.position(consumer.assignment())
             producer.send_offsets_to_transaction(position, consumer.consumer_group_metadata(), CALL_S)
             producer.commit_transaction(CALL_S)
             committed_s, is_open = time.perf_counter(), False
-        message = consumer.poll(COMMIT_S) if moved < n else None
+        left_s = committed_s + config.commit_interval_s - time.perf_counter()
+        message = consumer.poll(max(0.0, left_s)) if moved < n else None
         pending = [message] if message is not None else []
-    return time.perf_counter() - start_s
+    return Span(n, start, Instant.now())
 
 
 def _pass_on(messages: list[Message], producer: Producer, target: str) -> None:

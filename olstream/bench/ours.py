@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 from olstream.app import App
 from olstream.bench.load import Topics
+from olstream.bench.span import Instant, Span
 from olstream.config import Config
 from olstream.families import STAGES
 from olstream.messages import Chunk
 from olstream.pipeline import Processed
 from olstream.watch import Watch
 
+LEARNER = "model"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class Run:
-    """Microseconds per message: the whole, and its parts (what is left is `other`)."""
+    """Microseconds per record by stage (what is left is `other`), and the share of wrong predictions."""
 
-    us: float
+    span: Span
     stages_us: dict[str, float]
+    wrong: float
 
 
-def configuration(topics: Topics, group: str, state: Path) -> Config:
-    """Exactly once, AROW, a commit every 200 ms; everything else as it comes."""
+def configuration(topics: Topics, group: str, state: Path, **settings: Any) -> Config:
+    """Exactly once, AROW, a commit every 200 ms; everything else as it comes, but for `settings`."""
     return Config.model_validate(
         {
             "kafka": topics.kafka,
@@ -35,9 +38,10 @@ def configuration(topics: Topics, group: str, state: Path) -> Config:
             "input": {"topics": [topics.input]},
             "output": {"predictions": topics.predictions, "dead_letters": topics.dead_letters},
             "commit_interval": "200ms",
-            "learners": {"model": {"algorithm": "arow", "task": "binary", "classes": [-1, 1]}},
+            "learners": {LEARNER: {"algorithm": "arow", "task": "binary", "classes": [-1, 1]}},
             "checkpoint": {"path": str(state)},
             "http": {"port": 0},
+            **settings,
         }
     )
 
@@ -48,38 +52,43 @@ class Stopwatch(Watch):
     def __init__(self, app: App, n: int, stop: Event) -> None:
         super().__init__(app.metrics, app.health)
         self._n, self._stop = n, stop
-        self._done = self._first = 0
-        self._start_s = self._end_s = 0.0
+        self._done = self._first = self._labelled = self._mistakes = 0
+        self._start: Instant | None = None
+        self._end: Instant | None = None
         self._stages_at_start: dict[str, float] = {}
         self._stages_at_end: dict[str, float] = {}
 
     def processed(self, chunk: Chunk, done: Processed) -> None:
         super().processed(chunk, done)
-        if not self._done:
-            self._first, self._start_s, self._stages_at_start = len(chunk), time.perf_counter(), self._stages()
+        if self._start is None:
+            self._first, self._start, self._stages_at_start = len(chunk), Instant.now(), self._stages()
         self._done += len(chunk)
+        for result in done.results:
+            self._labelled += result.rows.counts.labelled
+            self._mistakes += result.rows.counts.mistakes
         if self._done >= self._n:
             self._stop.set()  # the loop commits at once then, as the bare loop does, not at the next interval
 
     def committed(self) -> None:
         super().committed()
-        if self._done >= self._n and not self._end_s:
-            self._end_s, self._stages_at_end = time.perf_counter(), self._stages()
+        if self._done >= self._n and self._end is None:
+            self._end, self._stages_at_end = Instant.now(), self._stages()
 
     def run(self) -> Run:
-        per_message = 1e6 / (self._done - self._first)
-        stages = {name: (s - self._stages_at_start[name]) * per_message for name, s in self._stages_at_end.items()}
-        return Run((self._end_s - self._start_s) * per_message, stages)
+        assert self._start is not None and self._end is not None, "the service ended before the last record"
+        span = Span(self._done - self._first, self._start, self._end)
+        per_record = 1e6 / span.records
+        stages = {name: (s - self._stages_at_start[name]) * per_record for name, s in self._stages_at_end.items()}
+        return Run(span, stages, self._mistakes / self._labelled)
 
     def _stages(self) -> dict[str, float]:
         return {name: self.metrics.families.stages.at(name).value or 0.0 for name in STAGES}
 
 
-def our_loop(topics: Topics, group: str, n: int) -> Run:
-    with tempfile.TemporaryDirectory(prefix="olstream-bench-") as state:
-        stop = Event()
-        app = App(configuration(topics, group, Path(state)))
-        stopwatch = Stopwatch(app, n, stop)
-        app.watch = stopwatch
-        app.run(stop)
+def our_loop(config: Config, n: int) -> Run:
+    stop = Event()
+    app = App(config)
+    stopwatch = Stopwatch(app, n, stop)
+    app.watch = stopwatch
+    app.run(stop)
     return stopwatch.run()

@@ -1,0 +1,36 @@
+"""Workers as processes beside this one, and the moment when their group has shared out the partitions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any, Final
+
+from confluent_kafka.admin import AdminClient
+
+from olstream.errors import KafkaError
+
+JOINED_S: Final = 60.0  # a first start compiles the kernels
+LOOK_EVERY_S: Final = 0.05
+
+
+def processes(n: int) -> ProcessPoolExecutor:
+    """New interpreters, not forks: a Kafka client does not survive a fork."""
+    return ProcessPoolExecutor(n, mp_context=get_context("spawn"))
+
+
+def until_shared_out(admin: AdminClient, group: str, workers: Sequence[Future[Any]]) -> None:
+    """Wait until each worker holds a partition."""
+    deadline = time.monotonic() + JOINED_S
+    while time.monotonic() < deadline:
+        for worker in workers:
+            if worker.done():
+                worker.result()  # it cannot have come to its end
+        found = admin.describe_consumer_groups([group])[group].result()
+        held = [len(member.assignment.topic_partitions) for member in found.members]
+        if len(held) == len(workers) and all(held):
+            return
+        time.sleep(LOOK_EVERY_S)
+    raise KafkaError(f"the workers of group {group} did not get their partitions within {JOINED_S:.0f} s")
