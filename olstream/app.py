@@ -11,12 +11,12 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Mapping
 from contextlib import ExitStack
 from threading import Event, Thread
 from typing import Any, Final
 
 import confluent_kafka
+from confluent_kafka.admin import AdminClient
 
 from olstream.config import Config
 from olstream.errors import ConfigError, KafkaError, StateError
@@ -25,6 +25,7 @@ from olstream.io import http, kafka_admin
 from olstream.io.client import Errors, call_for_rebalance
 from olstream.io.clock import SystemClock
 from olstream.io.disk import Store, slot_directory
+from olstream.io.kafka_guard import TopicGuard
 from olstream.io.kafka_read import KafkaInputs, KafkaJournal
 from olstream.io.kafka_source import KafkaSource
 from olstream.io.outbox import Told
@@ -61,7 +62,7 @@ class App:
         self.store = Store(
             slot_directory(config.checkpoint.path, config.group, config.slot), keep=config.checkpoint.keep
         )
-        self.topics: Mapping[str, kafka_admin.TopicFacts] = {}
+        self.topics: dict[str, kafka_admin.TopicFacts] = {}
         self._stop = Event()
         self._told_s: float | None = None  # when a wait first saw that it should stop
 
@@ -77,7 +78,10 @@ class App:
             for name, learner in self.config.learners.items():
                 # Compiled now: the first batch must not hold a transaction open for the compiler.
                 Model(name, learner, self.config.monitor).warm_up()
-            journal = self._reach()
+            admin = kafka_admin.admin(self.config, self.errors)
+            journal = self._reach(admin)
+            if journal is not None:
+                stack.callback(self._guard(admin, journal).close)
             while journal is not None and not stop.is_set():
                 try:
                     self._work(journal)
@@ -87,12 +91,10 @@ class App:
                     self.health.restoring("recovering after a lost assignment")
                     self.health.assigned(None)
 
-    def _reach(self) -> KafkaJournal | None:
+    def _reach(self, admin: AdminClient) -> KafkaJournal | None:
         """Wait for the broker and the topics; None when told to stop meanwhile."""
         config = self.config
-        admin = kafka_admin.admin(config, self.errors)
-        wanted = [*config.input.topics, config.output.predictions, config.output.dead_letters]
-        wanted += [topic for topic in (config.output.shadows,) if topic]
+        wanted = [*config.input.topics, *self._outputs()]
         give_up_s = time.monotonic() + config.kafka_wait_s
         while not self._stop.is_set():
             self.watch.alive()
@@ -101,19 +103,33 @@ class App:
             self.topics = {} if found is None else kafka_admin.facts(admin, found, wanted)
             missing = [topic for topic in wanted if topic not in self.topics]
             if not missing:
-                self.health.broker(True)
                 widest = max(self.topics[topic].partitions for topic in config.input.topics)
-                partitions = kafka_admin.ensure_journal(admin, config, widest)
-                return KafkaJournal(config, partitions, self.errors, self._alive)
+                journal = kafka_admin.ensure_journal(admin, config, widest)
+                if journal is not None:
+                    self.health.broker(True)
+                    self.topics[config.journal_topic] = journal
+                    return KafkaJournal(config, journal.partitions, self.errors, self._alive)
+                missing = [config.journal_topic]
             why = f"no broker answers at {config.kafka['bootstrap.servers']}"
             if found is not None:
-                why = f"there is no topic {', '.join(missing)}: make it, or run `olstream check --create`"
+                why = kafka_admin.no_topic(missing)
             if time.monotonic() > give_up_s:
                 raise KafkaError(f"gave up after kafka_wait ({config.kafka_wait_s:g} s): {why}")
             self.health.broker(False, why)
             log.warning("waiting: %s", why, extra={"every_s": 10.0})
             self._stop.wait(min(1.0, max(0.05, give_up_s - time.monotonic())))
         return None
+
+    def _outputs(self) -> list[str]:
+        output = self.config.output
+        return [topic for topic in (output.predictions, output.dead_letters, output.shadows) if topic]
+
+    def _guard(self, admin: AdminClient, journal: KafkaJournal) -> TopicGuard:
+        facts = self._facts(journal)
+        guard = TopicGuard(self.config, admin, facts, self._outputs(), self.errors, self.health.topics)
+        if any(facts["topic_ids"].values()):  # else the broker is too old, or an imitation
+            guard.start()
+        return guard
 
     def _work(self, journal: KafkaJournal) -> None:
         """One life as a member of the group, from an empty memory to told to stop, or Lost."""
@@ -230,7 +246,5 @@ class App:
             "guarantee": self.config.guarantee,
             "journal": {"topic": journal.topic, "partition": journal.partition, "partitions": journal.partitions},
             "partitions": self._partitions(),
-            "topic_ids": {
-                name: facts.id for name, facts in sorted(self.topics.items()) if name in self.config.input.topics
-            },
+            "topic_ids": {name: self.topics[name].id for name in sorted([*self.config.input.topics, journal.topic])},
         }

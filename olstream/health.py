@@ -21,6 +21,7 @@ class _Word:
     restoring: str | None = "starting"
     partitions: int | None = None
     broker: str | None = None
+    topics: str | None = None
 
 
 class Health:
@@ -55,6 +56,10 @@ class Health:
     def broker(self, up: bool, why: str = "the broker does not answer") -> None:
         self._word = replace(self._word, broker=None if up else why)
 
+    def topics(self, why: str | None) -> None:
+        """None while all topics are there, else a sentence."""
+        self._word = replace(self._word, topics=why)
+
     @property
     def polled_epoch_s(self) -> float | None:
         return self._word.polled_epoch_s
@@ -73,6 +78,8 @@ class Health:
             return False, f"Not restored yet: {word.restoring}."
         if word.broker is not None:
             return False, f"No Kafka: {word.broker}."
+        if word.topics is not None:
+            return False, f"Not all of Kafka: {word.topics}."
         if word.partitions is None:
             return False, "No assignment yet: the group has not given this worker its partitions."
         live, sentence = self.live()

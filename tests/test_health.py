@@ -79,6 +79,18 @@ def test_without_a_broker_the_worker_is_alive_and_not_ready() -> None:
     assert health.ready()[0]
 
 
+def test_a_worker_whose_topic_is_gone_is_not_ready_though_the_broker_answers() -> None:
+    health = at_work(Clock())
+
+    health.topics("there is no topic events")
+    health.broker(True)
+    gone = health.ready()
+    health.topics(None)
+
+    assert gone == (False, "Not all of Kafka: there is no topic events.")
+    assert health.ready()[0]
+
+
 def test_a_revoked_assignment_takes_readiness_and_an_empty_one_does_not() -> None:
     health = at_work(Clock())
 

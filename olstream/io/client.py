@@ -17,7 +17,7 @@ from confluent_kafka import KafkaError as ClientError
 
 from olstream import logs
 from olstream.config import Config
-from olstream.errors import KafkaError
+from olstream.errors import KafkaError, OlstreamError
 from olstream.io.kafka_admin import refused_property
 from olstream.messages import Chunk, Headers
 from olstream.properties import for_client, transaction_timeout_s
@@ -70,7 +70,9 @@ class Errors:
 
     def __init__(self, on_error: Callable[[str], None] = lambda _: None) -> None:
         self.on_error = on_error
+        self.trouble: str | None = None  # a sentence on what is known to be wrong just now
         self._refused: tuple[float, str] | None = None
+        self._end: OlstreamError | None = None
         self._mutex = Lock()
 
     def __call__(self, error: ClientError) -> None:
@@ -85,7 +87,14 @@ class Errors:
         """A broker answered: whatever refused us before does so no more."""
         self._refused = None
 
+    def give_up(self, error: OlstreamError) -> None:
+        """Somebody who looks on found what this worker must end with."""
+        self._end = self._end or error
+
     def raise_if_refused(self) -> None:
+        """Called by everything that waits, and once a poll."""
+        if self._end is not None:
+            raise self._end
         refused = self._refused
         if refused and time.monotonic() - refused[0] > REFUSED_S:
             raise KafkaError(

@@ -20,6 +20,7 @@ from olstream.errors import ConfigError, KafkaError
 
 _CALL_S: Final = 5.0
 _FOR_EVER: Final = "-1"
+_NO_ID: Final = "A" * 22  # zero: from brokers too old to give ids
 BROKER_DEFAULT: Final = -1  # as many partitions, or replicas, as the broker gives by itself
 T = TypeVar("T")
 
@@ -82,7 +83,7 @@ def facts(admin: AdminClient, found: ClusterMetadata, names: Collection[str]) ->
     """The same, from an answer of `cluster`."""
     there = {name: found.topics[name].partitions for name in names if name in found.topics}
     imitation = str(found.cluster_id).startswith("mockCluster")  # librdkafka's: has no ids, and lets us wait for them
-    ids = {} if imitation or not there else _ids(admin, list(there))
+    ids = {} if imitation or not there else identified(admin, there)[0]
     return {
         name: TopicFacts(len(partitions), min((len(p.replicas) for p in partitions.values()), default=0), ids.get(name))
         for name, partitions in there.items()
@@ -130,19 +131,36 @@ def make_topic(admin: AdminClient, name: str, partitions: int, settings: Mapping
             ) from None
 
 
-def ensure_journal(admin: AdminClient, config: Config, widest: int) -> int:
-    """The partitions of the journal topic, which is made where it is missing: kept for ever, never compacted."""
+def ensure_journal(admin: AdminClient, config: Config, widest: int) -> TopicFacts | None:
+    """The journal topic, which is made where it is missing, kept for ever, never compacted; None while it comes up."""
     name = config.journal_topic
     there = topics(admin, [name])
     if name not in there:
         make_topic(admin, name, widest, {"cleanup.policy": "delete", "retention.ms": _FOR_EVER})
         there = topics(admin, [name])
-    return there[name].partitions if name in there else widest
+    return there.get(name)
 
 
-def _ids(admin: AdminClient, names: list[str]) -> dict[str, str]:
-    answers = admin.describe_topics(TopicCollection(names), request_timeout=_CALL_S)
-    return {name: str(topic.topic_id) for name, topic in _answered(answers).items() if topic.topic_id is not None}
+def identified(admin: AdminClient, names: Iterable[str]) -> tuple[dict[str, str], list[str]]:
+    """{topic: id} of those that are there, as far as brokers tell, and which are certainly not there."""
+    answers = admin.describe_topics(TopicCollection(list(names)), request_timeout=_CALL_S)
+    ids: dict[str, str] = {}
+    missing: list[str] = []
+    for name, future in answers.items():
+        try:
+            topic_id = future.result().topic_id
+        except KafkaException as error:
+            if error.args[0].code() == ClientError.UNKNOWN_TOPIC_OR_PART:
+                missing.append(name)
+        else:
+            if topic_id is not None and str(topic_id) != _NO_ID:
+                ids[name] = str(topic_id)
+    return ids, missing
+
+
+def no_topic(missing: Iterable[str]) -> str:
+    """The sentence on topics that are not there."""
+    return f"there is no topic {', '.join(missing)}: make it, or run `olstream check --create`"
 
 
 def _names(operations: Iterable[AclOperation]) -> frozenset[str]:

@@ -58,8 +58,9 @@ def test_the_journal_is_made_for_ever_and_as_wide_as_the_widest_input(written: W
     config = load(written())
     admin = kafka_admin.admin(config)
 
-    assert kafka_admin.ensure_journal(admin, config, 3) == 3
-    assert kafka_admin.ensure_journal(admin, config, 5) == 3  # one that is there stays as it is
+    made = kafka_admin.ensure_journal(admin, config, 3)
+    assert made is not None and made.partitions == 3
+    assert kafka_admin.ensure_journal(admin, config, 5) == made  # one that is there stays as it is
 
     settings = kafka_admin.topic_settings(admin, [config.journal_topic])[config.journal_topic]
     assert (settings["cleanup.policy"], settings["retention.ms"]) == ("delete", "-1")
