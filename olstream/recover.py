@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 Found: TypeAlias = Literal["checkpoint", "older checkpoint", "journal", "new"]  # what the models were built from
 
 SINCE: Final = "settings_since"  # fact of a checkpoint: [lineage, seq] from which on all was learnt under its settings
+LOST: Final = "lost"  # fact of a checkpoint: so many records were gone that led to it, and nobody can learn it again
 START_AFRESH = "set checkpoint.on_missing: fresh to begin with an empty model"
 
 
@@ -99,10 +100,10 @@ class Recovery:
         position, replayed = self._learn_again(plan, plan.before + own)
         position = Position(position.lineage, position.seq, opened_at + 1, position.offsets)
         models = self._under_todays_settings(plan, position)
-        is_changed = self.inputs.lost > 0 or settings(plan.config) != settings(self.config)
+        is_changed = settings(plan.config) != settings(self.config)
         facts = {**self.facts, SINCE: (position.lineage, position.seq) if is_changed else plan.since}
-        if is_changed or "checkpoint" not in plan.found:
-            self.store.save(checkpoint_of(self.config, models, position, facts))
+        if is_changed or self.inputs.lost or "checkpoint" not in plan.found:
+            self.store.save(checkpoint_of(self.config, models, position, {**facts, LOST: self.inputs.lost}))
         return Recovered(models, position, replayed, plan.found, facts, checkpoint.facts if checkpoint else {})
 
     def _from_checkpoint(self, checkpoint: Checkpoint) -> _Plan:
@@ -175,7 +176,7 @@ class Recovery:
         removed = {name: model for name, model in plan.models.items() if name not in self.config.learners}
         if removed:
             log.warning("no longer configured, last state kept aside: %s", ", ".join(removed))
-            self.store.keep_aside("removed", checkpoint_of(plan.config, removed, position, self.facts))
+            self.store.keep_removed(checkpoint_of(plan.config, removed, position, self.facts))
         return under(self.config, plan.models)
 
     def _begin(self, names: Iterable[str]) -> tuple[dict[str, Model], dict[str, str]]:

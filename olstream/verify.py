@@ -17,7 +17,7 @@ from olstream.errors import StateError
 from olstream.journal import Line, ancestry, last_seq, lineage_lines, lines_before, reached
 from olstream.model import Model, digest_of
 from olstream.ports import Inputs, Journal
-from olstream.recover import SINCE
+from olstream.recover import LOST, SINCE
 from olstream.relearn import brought_back, committed_of, learn_again, under
 from olstream.settings import with_settings
 
@@ -64,7 +64,7 @@ class Verification:
         walk = _from_empty(self.config, self.oldest) if from_empty else None
         for name, checkpoint in self.kept.items():
             before = self.records
-            is_start = walk is None or walk.missed_a_change(lines, checkpoint)
+            is_start = bool(checkpoint.facts.get(LOST)) or walk is None or walk.missed_a_change(lines, checkpoint)
             if walk is None or is_start:
                 walk = _from_checkpoint(self.config, checkpoint)
             for records in walk.learn_up_to(lines, checkpoint, self.inputs):
