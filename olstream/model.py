@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
@@ -16,6 +14,7 @@ from olstream.admit import Admission, Admitted, Bools
 from olstream.classes import Classes
 from olstream.confidence import decide_binary, decide_multiclass
 from olstream.config import LearnerConfig, MonitorConfig
+from olstream.digest import IDENTITY, digest_of
 from olstream.errors import ConfigError, StateError
 from olstream.evaluate import SEEN, UPDATES, Tally
 from olstream.learners import _cache, base
@@ -36,7 +35,6 @@ Meta: TypeAlias = dict[str, Any]
 Arrays: TypeAlias = dict[str, NDArray[Any]]
 
 AT_ONCE: Final = 500  # rows of many: what the first of them bring makes the others fast
-_IDENTITY: Final = ("algorithm", "task", "params", "bias", "scale")
 
 
 class Model:
@@ -86,6 +84,7 @@ class Model:
         other = Model(self.name, self.config.model_copy(update={"classes": None}), MonitorConfig())
         labels: tuple[Label, ...] = (0.0, 1.0) if self.classes is None else ("a", "b")
         other.predict_then_update([Example(features={"x": 1.0}, label=label) for label in labels])
+        other.digest()
 
     def refusals(self, examples: Sequence[Example], barred: Bools | None = None) -> dict[int, Reject]:
         """What `predict_then_update` would refuse of these rows; nothing changes."""
@@ -329,7 +328,7 @@ class Model:
     ) -> Model:
         model = cls(name, config, monitor)
         mine = model.state()[0]
-        for key in _IDENTITY:
+        for key in IDENTITY:
             if mine[key] != meta[key]:
                 raise StateError(f"learner {name}: the saved state has {key} {meta[key]!r}, this one {mine[key]!r}")
         if model.classes is not None:
@@ -343,24 +342,6 @@ class Model:
 
     def digest(self) -> str:
         return digest_of(*self.state())
-
-
-def digest_of(meta: Meta, arrays: Mapping[str, NDArray[Any]]) -> str:
-    """SHA-256 of what a learner is, whatever order its features came in; of a copy that `state` made."""
-    vocabulary = Vocabulary.restore(meta["vocabulary"], _under("vocabulary.", arrays))
-    names = vocabulary.exported()
-    order = sorted(range(len(names)), key=names.__getitem__)
-    identity = {key: meta[key] for key in (*_IDENTITY, "classes")}
-    identity |= {"names": [names[i] for i in order], "form": vocabulary.form, "overflowed": vocabulary.overflowed}
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True, separators=(",", ":")).encode())
-    columns = np.array([BIAS, UNSEEN, *(FIRST_NAMED + i for i in order)], np.int64)
-    for key in sorted(arrays):
-        if key.startswith("vocabulary."):
-            continue
-        array = arrays[key] if key.startswith("tally.") else arrays[key][..., columns]
-        digest.update(f"{key} {array.dtype.str} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return digest.hexdigest()
 
 
 def _under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:

@@ -29,12 +29,12 @@ Form: TypeAlias = Literal["object"] | tuple[Literal["array"], int] | None
 # What a name is looked up by: itself, or the digest of one that is too long. No text equals a digest.
 Part: TypeAlias = str | bytes
 
-_OVERFLOW_SHOWN, _HASH_SHOWN = "\\overflow:", "\\hash:"
+OVERFLOW_SHOWN, HASH_SHOWN = "\\overflow:", "\\hash:"
 _BUCKET = re.compile(r"\\overflow:(0|[1-9][0-9]{0,9})")
 _PART = r"(\\hash:[0-9a-f]{64}|(?:[^\\=]|\\[\\=])%s)"
 _EXPORTED = re.compile(_PART % "+" + "(?:=" + _PART % "*" + ")?", re.DOTALL)
-_NUMBER, _CATEGORY, _OVERFLOW = 0, 1, 2
-_NAME_HASHED, _TEXT_HASHED = 4, 8
+NUMBER, CATEGORY, OVERFLOW = 0, 1, 2
+NAME_HASHED, TEXT_HASHED = 4, 8
 
 
 class Vocabulary:
@@ -89,8 +89,8 @@ class Vocabulary:
         """The names of columns 2 and up as people see them; a single backslash begins what is no name."""
         names = []
         for kind, name, text in self._entries():
-            shown = f"{_OVERFLOW_SHOWN}{name!s}" if kind & 3 == _OVERFLOW else _shown(name)
-            names.append(f"{shown}={_shown(text)}" if kind & 3 == _CATEGORY else shown)
+            shown = f"{OVERFLOW_SHOWN}{name!s}" if kind & 3 == OVERFLOW else _shown(name)
+            names.append(f"{shown}={_shown(text)}" if kind & 3 == CATEGORY else shown)
         return names
 
     def column_of(self, exported: object) -> int:
@@ -139,9 +139,9 @@ class Vocabulary:
         self._parts = bytearray(arrays["parts"].tobytes())
         self._ends = array("q", arrays["ends"].astype(np.int64).tobytes())
         for column, (kind, name, text) in enumerate(self._entries(), start=FIRST_NAMED):
-            if kind & 3 == _OVERFLOW:
+            if kind & 3 == OVERFLOW:
                 self.buckets[int(name)] = column
-            elif kind & 3 == _CATEGORY:
+            elif kind & 3 == CATEGORY:
                 self.categories.setdefault(name, {})[text] = column
             else:
                 self.numbers[name] = column
@@ -161,19 +161,19 @@ class Vocabulary:
         return int.from_bytes(sha256(key).digest()[:8]) % self.overflow_buckets
 
     def _open(self, bucket: int) -> int:
-        column = self.buckets[bucket] = self._append(_OVERFLOW, str(bucket), "")
+        column = self.buckets[bucket] = self._append(OVERFLOW, str(bucket), "")
         return column
 
     def _keep(self, name: Part, text: Part | None) -> int:
         self.n_names += 1
         if text is None:
-            column = self.numbers[name] = self._append(_NUMBER, name, "")
+            column = self.numbers[name] = self._append(NUMBER, name, "")
         else:
-            column = self.categories.setdefault(name, {})[text] = self._append(_CATEGORY, name, text)
+            column = self.categories.setdefault(name, {})[text] = self._append(CATEGORY, name, text)
         return column
 
     def _append(self, kind: int, name: Part, text: Part) -> int:
-        for part, flag in ((name, _NAME_HASHED), (text, _TEXT_HASHED)):
+        for part, flag in ((name, NAME_HASHED), (text, TEXT_HASHED)):
             kind |= flag if isinstance(part, bytes) else 0
             self._parts += part if isinstance(part, bytes) else part.encode()
             self._ends.append(len(self._parts))
@@ -184,7 +184,7 @@ class Vocabulary:
         """Kind, name and text of each named column."""
         parts = [bytes(self._parts[start:end]) for start, end in pairwise([0, *self._ends])]
         return [
-            (kind, name if kind & _NAME_HASHED else name.decode(), text if kind & _TEXT_HASHED else text.decode())
+            (kind, name if kind & NAME_HASHED else name.decode(), text if kind & TEXT_HASHED else text.decode())
             for kind, name, text in zip(self._kinds, parts[::2], parts[1::2], strict=True)
         ]
 
@@ -200,13 +200,13 @@ def escaped(part: str) -> str:
 
 
 def _shown(part: Part) -> str:
-    return _HASH_SHOWN + part.hex() if isinstance(part, bytes) else escaped(part)
+    return HASH_SHOWN + part.hex() if isinstance(part, bytes) else escaped(part)
 
 
 def _hidden(shown: str) -> Part:
     """The part that is shown so."""
-    if shown.startswith(_HASH_SHOWN):
-        return bytes.fromhex(shown.removeprefix(_HASH_SHOWN))
+    if shown.startswith(HASH_SHOWN):
+        return bytes.fromhex(shown.removeprefix(HASH_SHOWN))
     return _part(re.sub(r"\\(.)", r"\1", shown, flags=re.DOTALL))
 
 
