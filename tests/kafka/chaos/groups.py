@@ -4,29 +4,17 @@ from __future__ import annotations
 
 import shutil
 import signal
-from typing import Any, Final
 
 from olstream.io.disk import slot_directory
+from tests.kafka.chaos.crew import CLASSIC, KIP_848, PLAIN, PLAIN_KIP_848, SESSION_S, START_S, TRANSACTION_S
 from tests.kafka.chaos.scenario import scenario
 from tests.kafka.chaos.stage import PATIENCE_S, Stage
 from tests.kafka.chaos.verdict import assert_counted, assert_verified, assert_whole, read_inputs
 from tests.kafka.service import Service, Worker
 from tests.kafka.topics import until
 
-TRANSACTION_S: Final = 5.5
-SESSION_S: Final = 10.0  # under KIP-848 it is the broker's, and shorter
-START_S: Final = 2.5  # about as long as a start takes here
 
-SOON: Final[dict[str, Any]] = {
-    "producer": {"transaction.timeout.ms": int(1000 * TRANSACTION_S)},
-    "consumer": {"session.timeout.ms": int(1000 * SESSION_S)},
-}
-KIP_848: Final[dict[str, Any]] = {**SOON, "consumer": {"group.protocol": "consumer"}}
-PLAIN: Final[dict[str, Any]] = {"guarantee": "at_least_once", "consumer": SOON["consumer"]}
-PLAIN_KIP_848: Final[dict[str, Any]] = {"guarantee": "at_least_once", "consumer": KIP_848["consumer"]}
-
-
-@scenario(count=2, **SOON)
+@scenario(count=2, **CLASSIC)
 def stopped_alone(stage: Stage) -> None:
     """A lone worker stands still for longer than its transaction, then than its session, and goes on by itself."""
     stand_still(stage)
@@ -50,7 +38,7 @@ def stopped_alone_for_long(stage: Stage) -> None:
     stand_still(stage, transaction_s=20, session_s=45)
 
 
-@scenario(count=2, **SOON)
+@scenario(count=2, **CLASSIC)
 def doubled_while_stopped(stage: Stage) -> None:
     """While a worker stands still a second one of its slot is started: one goes on, the other ends with 5."""
     double_while_stopped(stage)
@@ -74,7 +62,7 @@ def doubled_while_stopped_at_least_once_kip848(stage: Stage) -> None:
     double_while_stopped(stage)
 
 
-@scenario(bounded=False, **SOON)
+@scenario(bounded=False, **CLASSIC)
 def doubled_while_idle(stage: Stage) -> None:
     """A second worker of a slot that has nothing to do: one of them finds out without a record."""
     double_while_idle(stage)
@@ -86,7 +74,7 @@ def doubled_while_idle_kip848(stage: Stage) -> None:
     double_while_idle(stage)
 
 
-@scenario(count=3, **SOON)
+@scenario(count=3, **CLASSIC)
 def doubled_while_well(stage: Stage) -> None:
     """A second worker of a slot that is at work: with no state, with a journal to learn from, with a copy."""
     double_while_well(stage)

@@ -17,7 +17,19 @@ from tests.kafka.chaos.stage import Stage
 from tests.kafka.chaos.verdict import assert_logs_are_clean
 
 # Of this package.
-MODULES: Final = ("crashes", "kills", "brokers", "networks", "moves", "groups", "topics", "disks", "soups", "soaks")
+MODULES: Final = (
+    "crashes",
+    "kills",
+    "brokers",
+    "networks",
+    "moves",
+    "groups",
+    "scaling",
+    "topics",
+    "disks",
+    "soups",
+    "soaks",
+)
 _scenarios: dict[str, Scenario] = {}
 
 

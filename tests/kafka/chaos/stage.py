@@ -81,7 +81,11 @@ class Stage:
 
     def committed(self) -> int:
         """Records of the input that are done with, over all partitions."""
-        return sum(self.topics.committed(self.group, self.input).values())
+        return sum(self.progress().values())
+
+    def progress(self) -> dict[int, int]:
+        """The same by partition."""
+        return self.topics.committed(self.group, self.input)
 
     def until_committed(self, n: int, *workers: Worker) -> None:
         """Wait until n records in all are done with. The workers have to live meanwhile."""
