@@ -187,11 +187,10 @@ class KafkaSource:
         crash.point("take.before")
         starts = self._aside.submit(self._starts, partitions).result() if partitions else {}
         self.next.update(starts)
-        with_offsets = [TopicPartition(topic, p, offset) for (topic, p), offset in sorted(starts.items())]
         if self._incremental:
-            consumer.incremental_assign(with_offsets)
+            consumer.incremental_assign(_with_offsets(starts))
         else:
-            consumer.assign(with_offsets)
+            consumer.assign(_with_offsets(starts))
         self.errors.accepted()
         crash.point("take.after")
         log.info("assigned %s", _told(starts))
@@ -304,12 +303,21 @@ class KafkaSource:
             self._before_revoke()
         for at in sorted(overtaken):
             self.next[at] = self._unmarked[at] = self._past_gap(at, self.next[at])
-            self.consumer.seek(TopicPartition(*at, self.next[at]))
+        if overtaken:  # the client has stopped fetching them and lets nobody seek there: they are assigned anew
+            if self._incremental:
+                self.consumer.incremental_unassign([TopicPartition(*at) for at in overtaken])
+                self.consumer.incremental_assign(_with_offsets({at: self.next[at] for at in overtaken}))
+            else:
+                self.consumer.assign(_with_offsets(self.next))
 
 
 def marked(offsets: Mapping[Partition, int]) -> list[TopicPartition]:
     """Offsets to commit, as ours."""
     return [TopicPartition(topic, p, offset, metadata=MARK) for (topic, p), offset in sorted(offsets.items())]
+
+
+def _with_offsets(starts: Mapping[Partition, int]) -> list[TopicPartition]:
+    return [TopicPartition(topic, p, offset) for (topic, p), offset in sorted(starts.items())]
 
 
 def _told(starts: Mapping[Partition, int]) -> str:
