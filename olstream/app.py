@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
+from collections.abc import Mapping
 from contextlib import ExitStack
 from threading import Event, Thread
 from typing import Any, Final
@@ -28,7 +29,7 @@ from olstream.io.disk import Store, slot_directory
 from olstream.io.kafka_guard import TopicGuard
 from olstream.io.kafka_read import KafkaInputs, KafkaJournal
 from olstream.io.kafka_source import KafkaSource
-from olstream.io.outbox import Told
+from olstream.io.outbox import NOBODY, Told
 from olstream.io.plain import PlainSink
 from olstream.io.starts import begin
 from olstream.io.timed import TimedCheckpoints, TimedSink, TimedSource
@@ -125,7 +126,7 @@ class App:
         return [topic for topic in (output.predictions, output.dead_letters, output.shadows) if topic]
 
     def _guard(self, admin: AdminClient, journal: KafkaJournal) -> TopicGuard:
-        facts = self._facts(journal)
+        facts = facts_of(self.config, self.run_id, journal, self.topics)
         guard = TopicGuard(self.config, admin, facts, self._outputs(), self.errors, self.health.topics)
         if any(facts["topic_ids"].values()):  # else the broker is too old, or an imitation
             guard.start()
@@ -135,7 +136,8 @@ class App:
         """One life as a member of the group, from an empty memory to told to stop, or Lost."""
         config, watch = self.config, self.watch
         with ExitStack() as stack:
-            sink = self._sink(journal)
+            told = Told(self._alive, self.metrics.committed, self.metrics.produce_failed)
+            sink = sink_of(config, self.run_id, journal, self.errors, told)
             stack.callback(sink.close)
             recovered = self._recover(journal, sink)
             pipeline = Pipeline(config, recovered.models, timed=watch.timed)
@@ -190,12 +192,6 @@ class App:
                     "next start"
                 )
 
-    def _sink(self, journal: KafkaJournal) -> TransactionalSink | PlainSink:
-        told = Told(self._alive, self.metrics.committed, self.metrics.produce_failed)
-        if self.config.guarantee == "exactly_once":
-            return TransactionalSink(self.config, self.run_id, journal, self.errors, told)
-        return PlainSink(self.config, self.run_id, journal, self.errors, told)
-
     def _recover(self, journal: KafkaJournal, sink: TransactionalSink | PlainSink) -> Recovered:
         inputs = KafkaInputs(self.config, self.errors, self._alive, self.metrics.offsets_lost)
         recovery = Recovery(
@@ -205,7 +201,7 @@ class App:
             sink,
             journal,
             inputs,
-            self._facts(journal),
+            facts_of(self.config, self.run_id, journal, self.topics),
             begin,
             self.watch.replayed,
             self.watch.remaining,
@@ -232,19 +228,28 @@ class App:
 
     def _has_grown(self, recovered: Recovered) -> bool:
         before = recovered.then.get("partitions", {})
-        return any(before.get(topic, n) != n for topic, n in self._partitions().items())
+        return any(before.get(topic, n) != n for topic, n in recovered.facts["partitions"].items())
 
-    def _partitions(self) -> dict[str, int]:
-        return {topic: self.topics[topic].partitions for topic in self.config.input.topics}
 
-    def _facts(self, journal: KafkaJournal) -> dict[str, Any]:
-        """What a later start compares with, and what people want to know of a checkpoint."""
-        return {
-            "group": self.config.group,
-            "slot": self.config.slot,
-            "run": self.run_id,
-            "guarantee": self.config.guarantee,
-            "journal": {"topic": journal.topic, "partition": journal.partition, "partitions": journal.partitions},
-            "partitions": self._partitions(),
-            "topic_ids": {name: self.topics[name].id for name in sorted([*self.config.input.topics, journal.topic])},
-        }
+def sink_of(
+    config: Config, run: str, journal: KafkaJournal, errors: Errors, told: Told = NOBODY
+) -> TransactionalSink | PlainSink:
+    """Where this slot's records go; under exactly_once every earlier producer of the slot is fenced by it."""
+    kind = TransactionalSink if config.guarantee == "exactly_once" else PlainSink
+    return kind(config, run, journal, errors, told)
+
+
+def facts_of(
+    config: Config, run: str, journal: KafkaJournal, topics: Mapping[str, kafka_admin.TopicFacts]
+) -> dict[str, Any]:
+    """What a later start compares with, and what people want to know of a checkpoint."""
+    inputs = {name: topics[name] for name in config.input.topics}
+    return {
+        "group": config.group,
+        "slot": config.slot,
+        "run": run,
+        "guarantee": config.guarantee,
+        "journal": {"topic": journal.topic, "partition": journal.partition, "partitions": journal.partitions},
+        "partitions": {name: topic.partitions for name, topic in inputs.items()},
+        "topic_ids": {name: topics[name].id for name in sorted([*inputs, journal.topic]) if name in topics},
+    }

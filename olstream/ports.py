@@ -40,8 +40,8 @@ class Source(Protocol):
 class Sink(Protocol):
     """Where predictions, dead letters, journal lines and offsets go, all or nothing."""
 
-    def open_run(self, line: Line) -> int:
-        """Write an opening line; where it stands in the journal."""
+    def open_run(self, line: Line, offsets: Mapping[Partition, int] | None = None) -> int:
+        """Write an opening line, and with it input offsets; where it stands in the journal."""
 
     def publish(self, records: Records) -> None:
         """Send records."""
@@ -114,8 +114,8 @@ class Store(Protocol):
     def set_others_aside(self, lineage: str) -> None:
         """Keep the checkpoints of other lineages under other names: no start will load them."""
 
-    def keep_aside(self, label: str, checkpoint: Checkpoint) -> None:
-        """Write one that no start will load."""
+    def keep_removed(self, checkpoint: Checkpoint) -> None:
+        """Write one of learners that are no longer configured; no start will load it."""
 
 
 class Checkpoints(Protocol):

@@ -88,8 +88,8 @@ def carry_out(
     begun = {} if target else {name: begin(config, name) for name in config.learners}
     parent = (target.position.lineage, target.position.seq) if target else None
     line = Line(config.slot, run, lineage, parent=parent, first_of_lineage=True, starts=digests(begun))
-    journal_offset = sink.commit(line, plan.offsets)
-    position = Position(lineage, parent[1] if parent else 0, journal_offset, own)
+    opened_at = sink.open_run(line, plan.offsets)
+    position = Position(lineage, parent[1] if parent else 0, opened_at + 1, own)
     if target:
         first = replace(target, position=position, facts={**facts, SINCE: target.facts.get(SINCE)})
     else:

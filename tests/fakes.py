@@ -83,8 +83,8 @@ class FakeSink:
         self.world = world
         self.pending: list[tuple[str, bytes | None, bytes]] = []
 
-    def open_run(self, line: Line) -> int:
-        return self.commit(line, {}) - 1
+    def open_run(self, line: Line, offsets: Mapping[Partition, int] | None = None) -> int:
+        return self.commit(line, offsets or {}) - 1
 
     def publish(self, records: Records) -> None:
         self.world.tick()
@@ -198,7 +198,7 @@ class FakeStore:
                 self.world.checkpoints.remove(checkpoint)
                 self.world.aside.append(checkpoint)
 
-    def keep_aside(self, label: str, checkpoint: Checkpoint) -> None:
+    def keep_removed(self, checkpoint: Checkpoint) -> None:
         self.world.tick()
 
 

@@ -27,6 +27,7 @@ from olstream.errors import ConfigError, FencedError, StateError
 log = logging.getLogger(__name__)
 
 PREFIX = "checkpoint-"
+REMOVED = "removed-"  # learners that are no longer configured
 
 
 def slot_directory(root: Path, group: str, slot: int) -> Path:
@@ -73,9 +74,9 @@ class Store:
         self._prune()
         return size_bytes
 
-    def keep_aside(self, label: str, checkpoint: Checkpoint) -> None:
-        """Write a checkpoint that no start will load, for people. Raises OSError."""
-        self._write(f"{label}-", checkpoint)
+    def keep_removed(self, checkpoint: Checkpoint) -> None:
+        """Write the last state of removed learners, for people: no start will load it. Raises OSError."""
+        self._write(REMOVED, checkpoint)
 
     def _write(self, prefix: str, checkpoint: Checkpoint) -> int:
         position = checkpoint.position

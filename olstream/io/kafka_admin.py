@@ -118,6 +118,17 @@ def permitted_group(admin: AdminClient, group: str) -> frozenset[str] | None:
     return _names(told.authorized_operations) if told and told.authorized_operations is not None else None
 
 
+def members(admin: AdminClient, group: str) -> list[str]:
+    """Who is in a consumer group, by the names that clients gave themselves; KafkaError where we may not know."""
+    try:
+        described = admin.describe_consumer_groups([group], request_timeout=_CALL_S)[group].result()
+    except KafkaException as error:
+        if error.args[0].code() == ClientError.GROUP_ID_NOT_FOUND:
+            return []
+        raise KafkaError(f"cannot see who is in group {group} ({error.args[0].str()}): grant DESCRIBE on it") from None
+    return [f"{member.client_id} at {member.host.lstrip('/')}" for member in described.members]
+
+
 def make_topic(admin: AdminClient, name: str, partitions: int, settings: Mapping[str, str] | None = None) -> None:
     """Make a topic with the broker's default replication; one that another worker made meanwhile is as good."""
     new = NewTopic(name, num_partitions=partitions, replication_factor=BROKER_DEFAULT, config=dict(settings or {}))

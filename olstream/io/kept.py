@@ -7,7 +7,7 @@ from pathlib import Path
 
 from olstream.checkpoint import Checkpoint, Damaged, from_folder, read_manifest
 from olstream.errors import StateError
-from olstream.io.disk import PREFIX
+from olstream.io.disk import PREFIX, REMOVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,7 @@ class Kept:
     checkpoint: Checkpoint | None
     created: str = ""
     trouble: str = ""  # why it cannot be read
+    is_foreign: bool = False  # because its format is not ours
 
     @property
     def name(self) -> str:
@@ -28,6 +29,20 @@ class Kept:
     def is_aside(self) -> bool:
         """Kept for people: no start will load it."""
         return not self.name.startswith(PREFIX)
+
+    @property
+    def is_partial(self) -> bool:
+        """Only learners that were removed."""
+        return self.name.startswith(REMOVED)
+
+    @property
+    def state(self) -> str:
+        """In a word or two."""
+        if self.checkpoint is None:
+            return "other format" if self.is_foreign else "damaged"
+        if self.is_aside:
+            return "kept aside: removed learners" if self.is_partial else "kept aside"
+        return "whole"
 
 
 def kept(directory: Path) -> list[Kept]:
@@ -45,7 +60,8 @@ def _looked_at(folder: Path) -> Kept | None:
         size_bytes = sum(file.stat().st_size for file in folder.iterdir())
         return Kept(folder, size_bytes, from_folder(folder), str(read_manifest(folder)["created"]))
     except (Damaged, StateError) as trouble:
-        return Kept(folder, size_bytes, None, trouble=str(trouble)) if folder.exists() else None
+        is_foreign = isinstance(trouble, StateError)
+        return Kept(folder, size_bytes, None, "", str(trouble), is_foreign) if folder.exists() else None
     except FileNotFoundError:
         return None
 

@@ -42,9 +42,11 @@ class PlainSink:
         self._claim = Claim(config, run, journal)
         self._client = producer(config, errors)
 
-    def open_run(self, line: Line) -> int:
+    def open_run(self, line: Line, offsets: Mapping[Partition, int] | None = None) -> int:
         self._flush(line)
         self._claim.announced(self.outbox.line_offset)
+        if offsets:
+            self.commit(None, offsets)
         return self.outbox.line_offset
 
     def publish(self, records: Records) -> None:

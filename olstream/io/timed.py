@@ -26,7 +26,7 @@ class TimedSink:
     """A sink whose sending counts as stage `produce`, its commits as stage `commit`."""
 
     def __init__(self, sink: Sink, watch: Watch) -> None:
-        self.open_run: Callable[[Line], int] = sink.open_run
+        self.open_run = sink.open_run
         self.publish: Callable[[Records], None] = watch.timed("produce", sink.publish)
         self.publish_one: Callable[[Outgoing], None] = watch.timed("produce", sink.publish_one)
         self.commit: Callable[[Line | None, Mapping[Partition, int]], int] = watch.timed("commit", sink.commit)

@@ -68,8 +68,8 @@ class TransactionalSink:
         self._client = self._ready_client()
         self._claim.read_from = journal.end()
 
-    def open_run(self, line: Line) -> int:
-        self._commit(line, {})
+    def open_run(self, line: Line, offsets: Mapping[Partition, int] | None = None) -> int:
+        self._commit(line, offsets or {})
         self._claim.announced(self.outbox.line_offset)
         return self.outbox.line_offset
 
