@@ -272,8 +272,7 @@ class KafkaInputs:
         if high < wanted.end:
             raise StateError(
                 f"{where} ends at {high}, the journal says that it was learnt up to {wanted.end}: the topic was made "
-                "anew or truncated; use another group, or move the state directory away and "
-                "set checkpoint.on_missing: fresh"
+                "anew or truncated; begin with a new `group`, or go on from a checkpoint with `olstream state rollback`"
             )
         if low <= wanted.start:
             return wanted.start

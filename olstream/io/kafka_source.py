@@ -40,6 +40,7 @@ from olstream.ports import Lost
 
 log = logging.getLogger(__name__)
 
+AS_THEY_STAND: Final = "with the offsets as they stand by `olstream state rollback CONFIG --to SEQ` (or empty)"
 MARK: Final = "olstream"  # in the metadata of every offset we commit: without it somebody else moved the group
 
 
@@ -247,14 +248,14 @@ class KafkaSource:
             found = "has no committed offset any more" if offset == OFFSET_INVALID else f"was set to offset {offset}"
             raise StateError(
                 f"group {self.config.group} has learnt {topic}[{partition}] up to offset {end}, which now {found} by "
-                f"other hands: stop all its workers and set it to {end}, or begin with a new `group`"
+                f"other hands: stop all its workers and set it to {end}, or go on {AS_THEY_STAND}"
             )
 
     def _refuse_behind(self, at: Partition, start: int) -> None:
         if self.config.guarantee == "exactly_once" and start < self.learnt.get(at, 0):
             raise StateError(
                 f"the committed offset {start} of {at[0]}[{at[1]}] lies below what this slot has learnt "
-                f"({self.learnt[at]}): stop all its workers and set it to that, or begin with a new `group`"
+                f"({self.learnt[at]}): stop all its workers and set it to that, or go on {AS_THEY_STAND}"
             )
 
     def _topics_without_any_offset(self, topics: set[str]) -> set[str]:
@@ -280,7 +281,8 @@ class KafkaSource:
         if start > high:
             raise StateError(
                 f"the committed offset {start} of {where} lies past its end {high}: the topic was made anew or "
-                "truncated; use a new `group`, or move the state directory away and set checkpoint.on_missing: fresh"
+                "truncated; begin with a new `group`, or stop all workers and go on at the end with `olstream state "
+                "rollback`"
             )
         if start >= low:
             return start
