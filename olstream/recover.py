@@ -111,7 +111,7 @@ class Recovery:
         config, models = brought_back(checkpoint, self.config)
         refuse_changed_learners(config, self.config)
         position = checkpoint.position
-        new, starts = self._begin(name for name in self.config.learners if name not in models)
+        new, starts = begun(self.config, (name for name in self.config.learners if name not in models), self.begin)
         opening = Line(self.config.slot, self.run_id, position.lineage, starts=starts)
         found: Found = "older checkpoint" if self.store.skipped else "checkpoint"
         models |= new  # which are in no route of that time
@@ -143,7 +143,7 @@ class Recovery:
 
     def _afresh(self, found: Found) -> _Plan:
         lineage = uuid.uuid4().hex
-        models, starts = self._begin(self.config.learners)
+        models, starts = begun(self.config, self.config.learners, self.begin)
         opening = Line(self.config.slot, self.run_id, lineage, first_of_lineage=True, starts=starts)
         position = Position(lineage, journal_offset=self.journal.end())
         return _Plan(position, self.config, models, found, opening, (lineage, 0))
@@ -152,8 +152,8 @@ class Recovery:
         """All of the journal from its beginning, through the lineages that led to the last one."""
         way = ancestry(lines, lineage)
         before = lines_before(lines, lineage)
-        models, starts = self._begin(self.config.learners)
-        self._refuse_other_starts([line for line in lines if line.lineage in dict(way)], starts)
+        models, starts = begun(self.config, self.config.learners, self.begin)
+        refuse_other_starts([line for line in lines if line.lineage in dict(way)], self.config.learners, starts)
         begins = next(line.offset for line in lines if line.lineage == lineage)
         opening = Line(self.config.slot, self.run_id, lineage)
         position = Position(lineage, last_seq(before), begins)
@@ -179,29 +179,8 @@ class Recovery:
             self.store.keep_removed(checkpoint_of(plan.config, removed, position, self.facts))
         return under(self.config, plan.models)
 
-    def _begin(self, names: Iterable[str]) -> tuple[dict[str, Model], dict[str, str]]:
-        """Learners before their first row, and the digests of what they begin with."""
-        begun = {name: self.begin(self.config, name) for name in names}
-        return {name: beginning.model for name, beginning in begun.items()}, digests(begun)
-
     def _committed(self, lines: Sequence[Line]) -> dict[Partition, int] | None:
         return committed_of(lines, self.config, self.inputs)
-
-    def _refuse_other_starts(self, lines: Sequence[Line], starts: Mapping[str, str]) -> None:
-        """What was learnt after another beginning, or was not there from the beginning, was another model."""
-        then: dict[str, str] = {}
-        has_learnt = False
-        for line in lines:
-            then |= {name: f"{digest} later on" if has_learnt else digest for name, digest in line.starts.items()}
-            has_learnt |= not line.is_opening
-        for name in self.config.learners:
-            began, begins = then.get(name, "nothing"), starts.get(name, "nothing")
-            if began != begins:
-                raise StateError(
-                    f"the journal cannot give learner {name} back: it began with {began}, and would now with {begins} "
-                    "(SHA-256): put start_from and what it names back as they were, bring back the state directory, or "
-                    f"{START_AFRESH}"
-                )
 
     def _refuse_newer_lineage(self, lines: Sequence[Line], lineage: str) -> None:
         """This directory is one that was brought back, or a rollback did not come to its end."""
@@ -211,6 +190,31 @@ class Recovery:
                 f"the journal goes on in another lineage ({other.lineage}, at offset {other.offset}) than this state "
                 f"directory's ({lineage}): bring back the directory that wrote it, go on from this one with `olstream "
                 f"state rollback`, or move it away and {START_AFRESH}, or replay to learn the journal again"
+            )
+
+
+def begun(
+    config: Config, names: Iterable[str], begin: Callable[[Config, str], Beginning]
+) -> tuple[dict[str, Model], dict[str, str]]:
+    """Learners before their first row, and the digests of what they begin with."""
+    beginnings = {name: begin(config, name) for name in names}
+    return {name: beginning.model for name, beginning in beginnings.items()}, digests(beginnings)
+
+
+def refuse_other_starts(lines: Iterable[Line], names: Iterable[str], starts: Mapping[str, str]) -> None:
+    """What was learnt after another beginning, or was not there from the beginning, was another model."""
+    then: dict[str, str] = {}
+    has_learnt = False
+    for line in lines:
+        then |= {name: f"{digest} later on" if has_learnt else digest for name, digest in line.starts.items()}
+        has_learnt |= not line.is_opening
+    for name in names:
+        began, begins = then.get(name, "nothing"), starts.get(name, "nothing")
+        if began != begins:
+            raise StateError(
+                f"the journal cannot give learner {name} back: it began with {began}, and would now with {begins} "
+                "(SHA-256): put start_from and what it names back as they were, bring back the state directory, or "
+                f"{START_AFRESH}"
             )
 
 

@@ -21,9 +21,9 @@ from olstream.facts import Facts, refuse_other_place
 from olstream.journal import Line, Range, ends, lines_to
 from olstream.model import digest_of
 from olstream.ports import Inputs, Journal, Sink, Store
-from olstream.recover import SINCE, checkpoint_of, refuse_changed_learners
+from olstream.recover import SINCE, begun, checkpoint_of, refuse_changed_learners
 from olstream.settings import with_settings
-from olstream.start import Beginning, digests
+from olstream.start import Beginning
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,23 +80,21 @@ def carry_out(
     begin: Callable[[Config, str], Beginning],
     sink: Sink,
     store: Store,
-) -> Checkpoint:
-    """The first checkpoint of the new lineage, from which a start goes on."""
+) -> None:
+    """The steps above, each certain before the next."""
     lineage = uuid.uuid4().hex
     own = {at: offset for at, offset in plan.offsets.items() if at in plan.own}
     target = plan.target
-    begun = {} if target else {name: begin(config, name) for name in config.learners}
+    models, starts = begun(config, () if target else config.learners, begin)
     parent = (target.position.lineage, target.position.seq) if target else None
-    line = Line(config.slot, run, lineage, parent=parent, first_of_lineage=True, starts=digests(begun))
+    line = Line(config.slot, run, lineage, parent=parent, first_of_lineage=True, starts=starts)
     opened_at = sink.open_run(line, plan.offsets)
     position = Position(lineage, parent[1] if parent else 0, opened_at + 1, own)
     if target:
         first = replace(target, position=position, facts={**facts, SINCE: target.facts.get(SINCE)})
     else:
-        models = {name: beginning.model for name, beginning in begun.items()}
         first = checkpoint_of(config, models, position, {**facts, SINCE: (lineage, 0)})
     store.begin(first)
-    return first
 
 
 def _refuse_other_learners(target: Checkpoint, config: Config) -> None:

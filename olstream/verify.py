@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from olstream.checkpoint import Checkpoint, Partition
 from olstream.config import Config
@@ -17,9 +17,14 @@ from olstream.errors import StateError
 from olstream.journal import Line, ancestry, last_seq, lineage_lines, lines_before, reached
 from olstream.model import Model, digest_of
 from olstream.ports import Inputs, Journal
-from olstream.recover import LOST, SINCE
+from olstream.recover import LOST, SINCE, begun, refuse_other_starts
 from olstream.relearn import brought_back, committed_of, learn_again, under
 from olstream.settings import with_settings
+from olstream.start import Beginning
+
+CANNOT: Final = (
+    "the models cannot be learnt again from the empty one: leave out --all to begin with the oldest checkpoint"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +34,8 @@ class Compared:
     name: str
     checkpoint: Checkpoint
     records: int  # learnt again since the one before
-    is_start: bool  # nothing was learnt again that leads here: learning again starts from it
-    difference: str
+    starts: str  # why nothing leads here and learning again starts from it, if that is so
+    difference: str  # what is not as it should be, if anything is
 
 
 class Verification:
@@ -42,6 +47,7 @@ class Verification:
         kept: Mapping[str, Checkpoint],
         journal: Journal,
         inputs: Inputs,
+        begin: Callable[[Config, str], Beginning],
         on_learnt: Callable[[int, int], None] = lambda _records, _of: None,
     ) -> None:
         """`kept`: whole checkpoints, at least one, by name, oldest first. Those of other lineages are passed over."""
@@ -52,57 +58,62 @@ class Verification:
         self.oldest = next(iter(self.kept.values()))
         self.journal = journal
         self.inputs = inputs
+        self.begin = begin
         self.on_learnt = on_learnt
         self.records = 0  # learnt again
         self.journal_seq = 0  # of the last line that counts
 
     def compare(self, from_empty: bool = False) -> Iterator[Compared]:
         """Each checkpoint in order, up to the first that differs. StateError where there is no way to learn again."""
-        lines = self._all_lines() if from_empty else self._lines_after_the_oldest()
+        walk, lines = self._from_empty() if from_empty else self._from_the_oldest()
         self._refuse_a_missing_end(lines)
-        to_learn = sum(r.end - r.start for line in _between(lines, 0, self.newest.seq) for r in line.ranges)
-        walk = _from_empty(self.config, self.oldest) if from_empty else None
+        to_learn = sum(r.end - r.start for line in _between(lines, walk.seq, self.newest.seq) for r in line.ranges)
         for name, checkpoint in self.kept.items():
             before = self.records
-            is_start = bool(checkpoint.facts.get(LOST)) or walk is None or walk.missed_a_change(lines, checkpoint)
-            if walk is None or is_start:
-                walk = _from_checkpoint(self.config, checkpoint)
-            for records in walk.learn_up_to(lines, checkpoint, self.inputs):
-                self.records += records
-                self.on_learnt(self.records, to_learn)
+            starts = walk.starts_at(checkpoint, lines) or self._learn(walk, checkpoint, lines, to_learn)
+            if starts and from_empty:
+                raise StateError(f"{name}: {starts}, so {CANNOT}")
+            if starts:
+                walk = _Walk.of(checkpoint, self.config)
             difference = walk.difference(checkpoint) or _overlooked(lines, checkpoint)
-            yield Compared(name, checkpoint, self.records - before, is_start, difference)
+            yield Compared(name, checkpoint, self.records - before, starts, difference)
             if difference:
                 return
 
-    def _lines_after_the_oldest(self) -> list[Line]:
+    def _learn(self, walk: _Walk, checkpoint: Checkpoint, lines: Sequence[Line], to_learn: int) -> str:
+        """Go on to this checkpoint; why that was not possible, if it was not."""
+        lost = self.inputs.lost
+        for records in walk.learn_up_to(lines, checkpoint, self.inputs):
+            self.records += records
+            self.on_learnt(self.records, to_learn)
+        return _gone(self.inputs.lost - lost)
+
+    def _from_the_oldest(self) -> tuple[_Walk, list[Line]]:
         position = self.oldest.position
         found = self.journal.read(position.journal_offset)
         committed = committed_of(found, self.config, self.inputs)
-        return lineage_lines(found, position.lineage, position.seq, committed, self.newest.seq)
+        lines = lineage_lines(found, position.lineage, position.seq, committed, self.newest.seq)
+        return _Walk.of(self.oldest, self.config), lines
 
-    def _all_lines(self) -> list[Line]:
+    def _from_empty(self) -> tuple[_Walk, list[Line]]:
         if self.journal.is_cut():
-            raise StateError(
-                "the beginning of the journal is gone, so the models cannot be learnt again from the empty one: "
-                "leave out --all to begin with the oldest checkpoint"
-            )
+            raise StateError(f"the beginning of the journal is gone, so {CANNOT}")
         found = self.journal.read(0)
-        self._refuse_unknown_settings(ancestry(found, self.newest.lineage)[0][0])
-        committed = committed_of(found, self.config, self.inputs)
-        before = lines_before(found, self.newest.lineage)
-        return before + lineage_lines(found, self.newest.lineage, last_seq(before), committed, self.newest.seq)
+        way = [lineage for lineage, _ in ancestry(found, self.newest.lineage)]
+        self._refuse_other_settings(way[0])
+        then = with_settings(self.config, dict(self.oldest.settings))
+        models, starts = begun(then, then.learners, self.begin)
+        refuse_other_starts((line for line in found if line.lineage in way), then.learners, starts)
+        before, committed = lines_before(found, way[-1]), committed_of(found, self.config, self.inputs)
+        lines = before + lineage_lines(found, way[-1], last_seq(before), committed, self.newest.seq)
+        return _Walk(then, self.oldest.settings, models), lines
 
-    def _refuse_unknown_settings(self, first_lineage: str) -> None:
-        """From the empty model on everything must have been learnt under the settings of the oldest checkpoint."""
+    def _refuse_other_settings(self, first_lineage: str) -> None:
+        """All before the oldest checkpoint must have been learnt under its settings: those of earlier ones are gone."""
         since = self.oldest.facts.get(SINCE)
         if list(since or ()) != [first_lineage, 0]:
             when = f"at line {since[1]} of lineage {since[0]}" if since else "nobody noted when"
-            raise StateError(
-                f"settings or learners have changed ({when}) since this slot began, and no checkpoint from before is "
-                "kept, so the models cannot be learnt again from the empty one: leave out --all to begin with the "
-                "oldest checkpoint"
-            )
+            raise StateError(f"settings or learners have changed on the way ({when}), so {CANNOT}")
 
     def _refuse_a_missing_end(self, lines: Sequence[Line]) -> None:
         last = self.journal_seq = last_seq(lines, self.oldest.position.seq)
@@ -122,12 +133,22 @@ class _Walk:
     models: dict[str, Model]
     seq: int = 0
     offsets: dict[Partition, int] = field(default_factory=dict)
+    start: Checkpoint | None = None
 
-    def missed_a_change(self, lines: Sequence[Line], checkpoint: Checkpoint) -> bool:
-        """Whether the checkpoint that was written where the settings changed is gone: this one is of later."""
-        run = checkpoint.facts.get("run")
+    @classmethod
+    def of(cls, checkpoint: Checkpoint, config: Config) -> _Walk:
+        then, models = brought_back(checkpoint, config)
+        position = checkpoint.position
+        return cls(then, checkpoint.settings, models, position.seq, dict(position.offsets), checkpoint)
+
+    def starts_at(self, checkpoint: Checkpoint, lines: Sequence[Line]) -> str:
+        """Why nothing that is known leads to this checkpoint, if that is so."""
+        if checkpoint is self.start:
+            return "it is the oldest"
         on_the_way = _between(lines, self.seq, checkpoint.position.seq)
-        return checkpoint.settings != self.settings and any(line.run == run for line in on_the_way)
+        if checkpoint.settings != self.settings and checkpoint.facts.get("run") in {line.run for line in on_the_way}:
+            return "the settings changed on the way, and the checkpoint that says where is gone"
+        return _gone(checkpoint.facts.get(LOST, 0))
 
     def learn_up_to(self, lines: Sequence[Line], checkpoint: Checkpoint, inputs: Inputs) -> Iterator[int]:
         """Learn again what leads to this checkpoint, then take on its settings. Yields records as they are learnt."""
@@ -164,16 +185,8 @@ class _Walk:
         return ""
 
 
-def _from_checkpoint(config: Config, checkpoint: Checkpoint) -> _Walk:
-    then, models = brought_back(checkpoint, config)
-    position = checkpoint.position
-    return _Walk(then, checkpoint.settings, models, position.seq, dict(position.offsets))
-
-
-def _from_empty(config: Config, oldest: Checkpoint) -> _Walk:
-    then = with_settings(config, dict(oldest.settings))
-    models = {name: Model(name, learner, then.monitor) for name, learner in then.learners.items()}
-    return _Walk(then, oldest.settings, models)
+def _gone(records: int) -> str:
+    return f"{records:,} records that led to it are gone" if records else ""
 
 
 def _between(lines: Sequence[Line], after_seq: int, until_seq: int) -> list[Line]:

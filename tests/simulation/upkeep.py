@@ -22,16 +22,16 @@ def planned(world: World, config: Config, seq: int | None) -> Plan:
     return rollback.plan(config, target, {}, facts_of(world), FakeJournal(world), FakeInputs(world))
 
 
-def roll_back(world: World, config: Config, seq: int | None) -> Checkpoint:
+def roll_back(world: World, config: Config, seq: int | None) -> None:
     sink = sink_of(world, config)
     plan, run = planned(world, config, seq), f"run-{world.calls}"
-    return rollback.carry_out(plan, config, run, facts_of(world), begin, sink, FakeStore(world))
+    rollback.carry_out(plan, config, run, facts_of(world), begin, sink, FakeStore(world))
 
 
 def verify(world: World, config: Config, from_empty: bool = False) -> list[Compared]:
     oldest_first = sorted(as_written(world, world.checkpoints), key=lambda c: c.position.journal_offset)
     kept = {f"{i}: at {c.position.seq}": c for i, c in enumerate(oldest_first)}
-    return list(Verification(config, kept, FakeJournal(world), FakeInputs(world)).compare(from_empty))
+    return list(Verification(config, kept, FakeJournal(world), FakeInputs(world), begin).compare(from_empty))
 
 
 def as_written(world: World, checkpoints: list[Checkpoint]) -> list[Checkpoint]:

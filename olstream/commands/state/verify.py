@@ -13,6 +13,7 @@ import click
 from olstream.commands.state.slot import bar, kept_by, place_of
 from olstream.config import Config, load
 from olstream.errors import StateError
+from olstream.facts import refuse_other_place
 from olstream.io.kept import Kept
 
 if TYPE_CHECKING:
@@ -51,8 +52,10 @@ def command(config: Path, from_empty: bool, as_json: bool) -> None:
 
 
 def _verified(config: Config, in_use: Sequence[Kept], from_empty: bool) -> tuple[Verification, list[Compared]]:
-    from olstream.io.client import Errors  # here: `--help` needs no Kafka client, and no compiler
+    from olstream.app import facts_of  # here: `--help` needs no Kafka client, and no compiler
+    from olstream.io.client import Errors
     from olstream.io.kafka_read import KafkaInputs
+    from olstream.io.starts import begin
     from olstream.verify import Verification
 
     oldest_first = {one.name: one.checkpoint for one in reversed(in_use) if one.checkpoint is not None}
@@ -62,9 +65,11 @@ def _verified(config: Config, in_use: Sequence[Kept], from_empty: bool) -> tuple
             "tells what can be done"
         )
     errors = Errors()
-    journal = place_of(config, errors).journal
+    place = place_of(config, errors)
+    *_, newest = oldest_first.values()
+    refuse_other_place(newest.facts, facts_of(config, "", place.journal, place.topics))
     with closing(KafkaInputs(config, errors)) as inputs, bar("learning again") as moved:
-        verification = Verification(config, oldest_first, journal, inputs, moved)
+        verification = Verification(config, oldest_first, place.journal, inputs, begin, moved)
         return verification, list(verification.compare(from_empty))
 
 
@@ -83,7 +88,7 @@ def _as_json(
                 "name": one.name,
                 "seq": one.checkpoint.position.seq,
                 "records": one.records,
-                "is_start": one.is_start,
+                "starts": one.starts or None,
                 "digests": one.checkpoint.digests,
                 "difference": one.difference or None,
             }
@@ -100,8 +105,8 @@ def _tell(verification: Verification, compared: Sequence[Compared], unreadable: 
         learners = ", ".join(each.checkpoint.states)
         if each.difference:
             click.echo(f"{each.name}: DIFFERS: {each.difference}")
-        elif each.is_start:
-            click.echo(f"{each.name}: whole; learnt again from here on: {learners}")
+        elif each.starts:
+            click.echo(f"{each.name}: whole; learning again starts here ({each.starts}): {learners}")
         else:
             click.echo(f"{each.name}: equal, {each.records:,} records later: {learners}")
     last, beyond = verification.journal_seq, verification.journal_seq - verification.newest.seq
