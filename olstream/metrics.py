@@ -148,7 +148,9 @@ class Metrics:
         self.families.tombstones.at(topic).add(n)
 
     def offsets_lost(self, topic: str, n: int) -> None:
-        self.families.offsets_lost.at(topic).add(n)
+        """Of a topic that is read no more, but was learnt from, there is no series."""
+        if topic in self.config.input.topics:
+            self.families.offsets_lost.at(topic).add(n)
 
     # Learning
 
@@ -164,7 +166,9 @@ class Metrics:
         self.families.unmatched.at(learner, reason).add(n)
 
     def replayed(self, learner: str, n: int) -> None:
-        self._learners[learner].replayed.add(n)
+        """Of a learner that is configured no more, but is learnt again to be kept aside, there is no series."""
+        if learner in self._learners:
+            self._learners[learner].replayed.add(n)
 
     def replay_remaining(self, n: int) -> None:
         self.families.replay_remaining.set(n)

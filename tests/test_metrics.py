@@ -137,6 +137,16 @@ def test_recovery_counts_as_replayed_and_nothing_else() -> None:
     }
 
 
+def test_recovery_may_meet_learners_and_topics_that_are_configured_no_more() -> None:
+    service = Service()
+    before = service.samples()
+
+    service.metrics.replayed("removed", 5)
+    service.metrics.offsets_lost("removed", 5)
+
+    assert service.samples() == before
+
+
 def test_a_label_without_features_is_counted_and_nothing_else() -> None:
     service = Service()
     before = service.samples()
