@@ -17,7 +17,7 @@ from tests.simulation.lives import sink_of
 
 def planned(world: World, config: Config, seq: int | None) -> Plan:
     """Back to the checkpoint with that seq that reaches farthest into the journal; None: to the empty model."""
-    there = [c for c in as_written(world, [*world.aside, *world.checkpoints]) if c.position.seq == seq]
+    there = [c for c in as_written([*world.aside, *world.checkpoints]) if c.position.seq == seq]
     target = None if seq is None else max(there, key=lambda c: c.position.journal_offset)
     return rollback.plan(config, target, {}, facts_of(world), FakeJournal(world), FakeInputs(world))
 
@@ -29,12 +29,12 @@ def roll_back(world: World, config: Config, seq: int | None) -> None:
 
 
 def verify(world: World, config: Config, from_empty: bool = False) -> list[Compared]:
-    oldest_first = sorted(as_written(world, world.checkpoints), key=lambda c: c.position.journal_offset)
+    oldest_first = sorted(as_written(world.checkpoints), key=lambda c: c.position.journal_offset)
     kept = {f"{i}: at {c.position.seq}": c for i, c in enumerate(oldest_first)}
     return list(Verification(config, kept, FakeJournal(world), FakeInputs(world), begin).compare(from_empty))
 
 
-def as_written(world: World, checkpoints: list[Checkpoint]) -> list[Checkpoint]:
+def as_written(checkpoints: list[Checkpoint]) -> list[Checkpoint]:
     """Digests are worked out when a checkpoint is written; those in memory have not been."""
 
     def worked_out(digest: str | Callable[[], str]) -> str:
