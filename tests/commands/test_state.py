@@ -177,7 +177,7 @@ def test_a_rollback_to_what_is_there_needs_a_broker_next(slot: Slot, to: str) ->
     store.save(slot.checkpoint(3))
     store.close()
 
-    assert "kafka.bootstrap.servers" in slot.state("rollback", slot.file, "--to", to, code=2)
+    assert "bootstrap.servers is missing" in slot.state("rollback", slot.file, "--to", to, code=2)
 
 
 def test_without_a_command_the_help_is_named(capsys: pytest.CaptureFixture[str]) -> None:
