@@ -172,7 +172,7 @@ class App:
                 watch,
             )
             self.health.restored()
-            if self._has_grown(recovered):
+            if recovered.found != "new" and recovered.then.get("partitions") != recovered.facts["partitions"]:
                 log.info("the inputs have other partitions than before: calling the group to share them out")
                 Thread(target=call_for_rebalance, args=(config, self.errors), name="passer-by", daemon=True).start()
             try:
@@ -225,10 +225,6 @@ class App:
             recovered.replayed,
         )
         return recovered
-
-    def _has_grown(self, recovered: Recovered) -> bool:
-        before = recovered.then.get("partitions", {})
-        return any(before.get(topic, n) != n for topic, n in recovered.facts["partitions"].items())
 
 
 def sink_of(

@@ -158,7 +158,9 @@ class KafkaSource:
     # The callbacks. They run inside poll, on its thread.
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._guarded(lambda: self._take(consumer, partitions))
+        # A static member that comes back gets its old partitions at first, also of topics that it reads no more.
+        ours = [tp for tp in partitions if tp.topic in self.config.input.topics]
+        self._guarded(lambda: self._take(consumer, ours))
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._guarded(lambda: self._aside.submit(self._before_revoke).result())

@@ -94,6 +94,24 @@ def test_what_cannot_be_learnt_again_is_a_question_and_skipping_it_is_remembered
     made.verify()
 
 
+def test_a_gap_in_a_topic_that_is_read_no_more_concerns_a_learner_that_is_no_more(service: ServiceFactory) -> None:
+    """Both are learnt again first: the settings of the time hold until the next checkpoint."""
+    learners = {"model": {"algorithm": "arow"}, "gone": {"algorithm": "pa"}}
+    made = killed(service, learners=learners, routes=[{"when": {}, "shadows": ["gone"]}])
+    made.topics.delete_before(made.input, CUT)
+    made.topics.produce(made.input, STREAM[:1])
+    before, after = made.input, made.topics.create(f"{made.input}-new")
+
+    made.configure(learners={"model": learners["model"]}, routes=[], input={"topics": [after], "on_gap": "skip"})
+    worker = made.start().until_ready()
+    made.topics.produce(after, STREAM[N:])
+    made.reads(after).until_committed(MORE, worker)
+    worker.stop()
+
+    assert made.inspect()["offsets"] == {before: {"0": N}, after: {"0": MORE}}
+    assert made.inspect()["learners"] == learnt_from(made, STREAM[CUT:])
+
+
 def test_a_lost_disk_and_a_cut_input_are_two_questions(service: ServiceFactory) -> None:
     made = killed(service)
     made.topics.delete_before(made.input, CUT)
