@@ -58,7 +58,7 @@ class App:
         self.clock = SystemClock()
         self.health = Health(monotonic=self.clock.now_s, now=self.clock.epoch_s)
         self.metrics = Metrics(config, self.health, librdkafka=confluent_kafka.libversion()[0], now=self.clock.epoch_s)
-        self.watch = Watch(self.metrics, self.health)
+        self.watch = Watch(self.metrics, self.health, lambda: self.errors.accepted())
         self.errors = Errors(self.watch.client_error)
         self.store = Store(
             slot_directory(config.checkpoint.path, config.group, config.slot), keep=config.checkpoint.keep
@@ -94,32 +94,39 @@ class App:
 
     def _reach(self, admin: AdminClient) -> KafkaJournal | None:
         """Wait for the broker and the topics; None when told to stop meanwhile."""
-        config = self.config
-        wanted = [*config.input.topics, *self._outputs()]
-        give_up_s = time.monotonic() + config.kafka_wait_s
+        give_up_s = time.monotonic() + self.config.kafka_wait_s
         while not self._stop.is_set():
-            self.watch.alive()
-            self.errors.raise_if_refused()
-            found = kafka_admin.cluster(admin)
-            self.topics = {} if found is None else kafka_admin.facts(admin, found, wanted)
-            missing = [topic for topic in wanted if topic not in self.topics]
-            if not missing:
-                widest = max(self.topics[topic].partitions for topic in config.input.topics)
-                journal = kafka_admin.ensure_journal(admin, config, widest)
-                if journal is not None:
-                    self.health.broker(True)
-                    self.topics[config.journal_topic] = journal
-                    return KafkaJournal(config, journal.partitions, self.errors, self._alive)
-                missing = [config.journal_topic]
-            why = f"no broker answers at {config.kafka['bootstrap.servers']}"
-            if found is not None:
-                why = kafka_admin.no_topic(missing)
+            self._alive()
+            try:
+                journal = self._look_for_topics(admin)
+                self.health.broker(True)
+                return journal
+            except KafkaError as error:
+                why = str(error)
             if time.monotonic() > give_up_s:
-                raise KafkaError(f"gave up after kafka_wait ({config.kafka_wait_s:g} s): {why}")
+                raise KafkaError(f"gave up after kafka_wait ({self.config.kafka_wait_s:g} s): {why}")
             self.health.broker(False, why)
             log.warning("waiting: %s", why, extra={"every_s": 10.0})
             self._stop.wait(min(1.0, max(0.05, give_up_s - time.monotonic())))
         return None
+
+    def _look_for_topics(self, admin: AdminClient) -> KafkaJournal:
+        """The journal, once all topics are there; KafkaError with what is missing so far."""
+        config = self.config
+        found = kafka_admin.cluster(admin)
+        if found is None:
+            raise KafkaError(f"no broker answers at {config.kafka['bootstrap.servers']}")
+        wanted = [*config.input.topics, *self._outputs()]
+        self.topics = kafka_admin.facts(admin, found, wanted)
+        missing = [topic for topic in wanted if topic not in self.topics]
+        if missing:
+            raise KafkaError(kafka_admin.no_topic(missing))
+        widest = max(self.topics[topic].partitions for topic in config.input.topics)
+        journal = kafka_admin.ensure_journal(admin, config, widest)
+        if journal is None:
+            raise KafkaError(kafka_admin.no_topic([config.journal_topic]))
+        self.topics[config.journal_topic] = journal
+        return KafkaJournal(config, journal.partitions, self.errors, self._alive)
 
     def _outputs(self) -> list[str]:
         output = self.config.output
@@ -182,8 +189,9 @@ class App:
                 raise
 
     def _alive(self) -> None:
-        """Called by everything that waits for Kafka: the loop is not stuck. Told to stop, it does not wait for long."""
+        """Called by everything that waits for Kafka: the loop is not stuck. Refused, or told to stop, it gives up."""
         self.watch.alive()
+        self.errors.raise_if_refused()
         if self._stop.is_set():
             self._told_s = self._told_s or self.clock.now_s()
             if self.clock.now_s() > self._told_s + STOP_PATIENCE_S:

@@ -74,10 +74,10 @@ class Health:
     def ready(self) -> tuple[bool, str]:
         """Whether records that arrive now are learnt, and a sentence that says why or why not."""
         word = self._word
-        if word.restoring is not None:
-            return False, f"Not restored yet: {word.restoring}."
         if word.broker is not None:
             return False, f"No Kafka: {word.broker}."
+        if word.restoring is not None:
+            return False, f"Not restored yet: {word.restoring}."
         if word.topics is not None:
             return False, f"Not all of Kafka: {word.topics}."
         if word.partitions is None:

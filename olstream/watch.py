@@ -30,9 +30,10 @@ T = TypeVar("T")
 class Watch:
     """Metrics and health of one process."""
 
-    def __init__(self, metrics: Metrics, health: Health) -> None:
+    def __init__(self, metrics: Metrics, health: Health, on_answer: Callable[[], None] = lambda: None) -> None:
         self.metrics = metrics
         self.health = health
+        self._on_answer = on_answer  # of a broker
         self._since_checkpoint = 0
         self._since_commit = 0
         self._inner_s = 0.0
@@ -85,7 +86,7 @@ class Watch:
         self._since_checkpoint += self._since_commit
         self._since_commit = 0
         self.metrics.uncheckpointed(self._since_checkpoint)
-        self.health.broker(True)
+        self._answered()
 
     def checkpoint_taken(self) -> None:
         self._since_checkpoint = 0
@@ -95,6 +96,7 @@ class Watch:
 
     def replayed(self, _chunk: Chunk, done: Processed) -> None:
         self.alive()
+        self._answered()
         for result in done.results:
             self.metrics.replayed(result.model.name, result.rows.n)
 
@@ -107,6 +109,10 @@ class Watch:
     def alive(self) -> None:
         """A wait that the loop knows of."""
         self.health.polled()
+
+    def _answered(self) -> None:
+        self.health.broker(True)
+        self._on_answer()
 
     def group_changed(self, kind: str, partitions: Mapping[Partition, int]) -> None:
         self.metrics.rebalanced(kind)
@@ -122,7 +128,7 @@ class Watch:
         """The client's own report, every few seconds: where each partition's stable end is."""
         told: dict[str, Any] = orjson.loads(text)
         if any(broker.get("state") == "UP" for broker in told.get("brokers", {}).values()):
-            self.health.broker(True)
+            self._answered()
         ends = {
             (topic, int(number)): partition["ls_offset"]
             for topic, its in told.get("topics", {}).items()

@@ -44,6 +44,14 @@ def test_a_worker_is_ready_once_it_is_restored_and_assigned() -> None:
     assert health.ready() == (True, "Restored, 2 partitions assigned.")
 
 
+def test_a_worker_that_waits_for_its_broker_says_so_before_it_is_restored() -> None:
+    health = Health(monotonic=Clock(), now=Clock())
+
+    health.broker(False, "no broker answers at kafka:9092")
+
+    assert health.ready() == (False, "No Kafka: no broker answers at kafka:9092.")
+
+
 def test_a_stuck_loop_is_neither_alive_nor_ready() -> None:
     clock = Clock()
     health = at_work(clock)

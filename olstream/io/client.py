@@ -27,6 +27,7 @@ log = logging.getLogger("olstream.kafka")
 T = TypeVar("T")
 
 CALL_S: Final = 5.0  # one blocking call; they are repeated while it makes sense
+PAUSE_S: Final = 0.1  # before a call that failed at once is repeated
 REFUSED_S: Final = 10.0  # rejected credentials and certificates do not heal: give up after that
 
 # A group that no longer counts us in: FENCED_INSTANCE_ID because somebody else has our name.
@@ -51,6 +52,24 @@ REFUSED: Final = frozenset(
         ClientError.CLUSTER_AUTHORIZATION_FAILED,
     }
 )
+
+
+def answered(client: Consumer, ask: Callable[[float], T], what: str, patience_s: float, alive: Callable[[], None]) -> T:
+    """Ask until a broker tells; `ask` is given a timeout. KafkaError where none does in time, or we may not know."""
+    give_up_s = time.monotonic() + patience_s
+    while True:
+        try:
+            return ask(CALL_S)
+        except KafkaException as exception:
+            error = client_error(exception)
+        if error.code() in REFUSED:
+            raise KafkaError(f"Kafka refuses to tell {what} ({error.str()}): grant DESCRIBE")
+        if time.monotonic() > give_up_s:
+            raise KafkaError(
+                f"Kafka did not tell {what} for {patience_s:g} s ({error.str()}): check that its brokers answer"
+            )
+        client.poll(PAUSE_S)  # its complaints are heard in there alone, that it is refused among them
+        alive()
 
 
 def is_for_good(error: ClientError) -> bool:

@@ -19,7 +19,7 @@ from olstream import crash
 from olstream.checkpoint import Partition
 from olstream.config import Config
 from olstream.errors import KafkaError, StateError
-from olstream.io.client import CALL_S, REFUSED, Errors, client_error, reader, to_chunk
+from olstream.io.client import REFUSED, Errors, answered, reader, to_chunk
 from olstream.journal import Line, Range
 from olstream.messages import Chunk
 
@@ -98,7 +98,6 @@ class Watermarks:
     """Where a partition begins and ends now, open transactions included. A handle of its own: callbacks may ask."""
 
     def __init__(self, config: Config, errors: Errors, alive: Callable[[], None] = lambda: None) -> None:
-        self.errors = errors
         self.alive = alive
         self.patience_s = config.kafka_wait_s
         self.consumer = reader(config, errors, isolation="read_uncommitted")
@@ -111,19 +110,14 @@ class Watermarks:
             return None
 
     def of(self, topic: str, partition: int) -> tuple[int, int]:
-        deadline = time.monotonic() + self.patience_s
-        while True:
-            try:
-                return self.consumer.get_watermark_offsets(TopicPartition(topic, partition), CALL_S)
-            except KafkaException as exception:
-                error = client_error(exception)
-            if error.code() in REFUSED or time.monotonic() > deadline:
-                raise KafkaError(
-                    f"cannot ask for the offsets of {topic}[{partition}] ({error.str()}): "
-                    "check that the topic exists and that DESCRIBE on it is granted"
-                )
-            self.errors.raise_if_refused()
-            self.alive()
+        at = TopicPartition(topic, partition)
+        return answered(
+            self.consumer,
+            lambda timeout_s: self.consumer.get_watermark_offsets(at, timeout_s),
+            f"the offsets of {topic}[{partition}]",
+            self.patience_s,
+            self.alive,
+        )
 
 
 class KafkaJournal:
@@ -241,9 +235,13 @@ class KafkaInputs:
             return {}
         consumer = reader(self.config, self.errors)
         try:
-            found = consumer.committed([TopicPartition(*p) for p in partitions], self.config.kafka_wait_s)
-        except KafkaException as exception:
-            raise KafkaError(f"cannot read the committed offsets: {client_error(exception).str()}") from exception
+            found = answered(
+                consumer,
+                lambda timeout_s: consumer.committed([TopicPartition(*p) for p in partitions], timeout_s),
+                f"what group {self.config.group} has committed",
+                self.config.kafka_wait_s,
+                self.alive,
+            )
         finally:
             consumer.close()
         return {(tp.topic, tp.partition): tp.offset for tp in found if tp.offset >= 0}

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final
+from typing import Final, TypeVar
 
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
@@ -22,9 +22,9 @@ from olstream.checkpoint import Partition
 from olstream.config import Config
 from olstream.errors import KafkaError, OlstreamError, StateError
 from olstream.io.client import (
-    CALL_S,
     REFUSED,
     Errors,
+    answered,
     client_error,
     is_for_good,
     member,
@@ -39,6 +39,8 @@ from olstream.messages import Chunk
 from olstream.ports import Lost
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 AS_THEY_STAND: Final = "with the offsets as they stand by `olstream state rollback CONFIG --to SEQ` (or empty)"
 MARK: Final = "olstream"  # in the metadata of every offset we commit: without it somebody else moved the group
@@ -215,7 +217,10 @@ class KafkaSource:
     # Where a partition begins.
 
     def _starts(self, partitions: list[TopicPartition]) -> dict[Partition, int]:
-        committed = self._reader.committed(partitions, CALL_S * 2)
+        committed = self._ask(
+            lambda timeout_s: self._reader.committed(partitions, timeout_s),
+            f"what group {self.config.group} has committed",
+        )
         starts: dict[Partition, int] = {}
         strangers: dict[Partition, int] = {}
         for tp in committed:
@@ -264,16 +269,24 @@ class KafkaSource:
         """`input.start` is for topics that are new to the group; a partition added later starts at its beginning."""
         fresh = set()
         for topic in topics:
-            metadata = self._reader.list_topics(topic, CALL_S).topics[topic]
-            everywhere = [TopicPartition(topic, p) for p in metadata.partitions]
-            if all(tp.offset < 0 for tp in self._reader.committed(everywhere, CALL_S)):
+            if all(tp.offset < 0 for tp in self._committed_everywhere(topic)):
                 fresh.add(topic)
         return fresh
+
+    def _committed_everywhere(self, topic: str) -> list[TopicPartition]:
+        def ask(timeout_s: float) -> list[TopicPartition]:
+            partitions = self._reader.list_topics(topic, timeout_s).topics[topic].partitions
+            return self._reader.committed([TopicPartition(topic, p) for p in partitions], timeout_s)
+
+        return self._ask(ask, f"what group {self.config.group} has committed of {topic}")
 
     def _first(self, at: Partition, fresh: bool) -> int:
         low: int
         high: int  # the stable end: what is in an open transaction is still to come
-        low, high = self._reader.get_watermark_offsets(TopicPartition(*at), CALL_S)
+        low, high = self._ask(
+            lambda timeout_s: self._reader.get_watermark_offsets(TopicPartition(*at), timeout_s),
+            f"the offsets of {at[0]}[{at[1]}]",
+        )
         return high if fresh and self.config.input.start == "latest" else low
 
     def _past_gap(self, at: Partition, start: int) -> int:
@@ -299,6 +312,9 @@ class KafkaSource:
         )
         self.on_gap(at[0], lost)
         return low
+
+    def _ask(self, ask: Callable[[float], T], what: str) -> T:
+        return answered(self._reader, ask, what, self.config.kafka_wait_s, self.journal.alive)
 
     def _go_past_gaps(self) -> None:
         """What came before a gap has been handed out by now: it is committed, and a new line begins after the gap."""

@@ -12,7 +12,7 @@ from confluent_kafka import KafkaError as ClientError
 from olstream import crash
 from olstream.config import Config
 from olstream.encode import cut
-from olstream.io.client import Errors, client_error
+from olstream.io.client import client_error
 from olstream.io.kafka_read import KafkaJournal
 from olstream.journal import Line
 from olstream.messages import Outgoing, Records
@@ -47,7 +47,6 @@ class Outbox:
         self,
         config: Config,
         journal: KafkaJournal,
-        errors: Errors,
         told: Told,
         on_failed: Callable[[ClientError], None] | None = None,
     ) -> None:
@@ -55,7 +54,6 @@ class Outbox:
         self.config = config
         self.on_failed = on_failed
         self.journal = journal
-        self.errors = errors
         self.told = told
         self.columns: list[Records] = []
         self.singles: list[Outgoing] = []
@@ -146,7 +144,6 @@ class Outbox:
 
     def wait_for_room(self, client: Producer) -> None:
         """The local queue is full: consumption waits until the broker has taken some of it."""
-        self.errors.raise_if_refused()
         self.told.alive()
         client.poll(0.05)
 

@@ -13,7 +13,7 @@ from olstream.checkpoint import Partition
 from olstream.config import Config
 from olstream.errors import KafkaError
 from olstream.io.claim import Claim
-from olstream.io.client import CALL_S, NOT_A_MEMBER, REFUSED, Errors, client_error, producer
+from olstream.io.client import CALL_S, NOT_A_MEMBER, REFUSED, Errors, bounded, client_error, producer
 from olstream.io.kafka_read import KafkaJournal
 from olstream.io.kafka_source import marked
 from olstream.io.outbox import NOBODY, Group, Outbox, Told
@@ -34,10 +34,9 @@ class PlainSink:
         told: Told = NOBODY,
     ) -> None:
         self.config = config
-        self.errors = errors
         self.told = told
         self.group: Group | None = None  # set once we have joined
-        self.outbox = Outbox(config, journal, errors, told, on_failed=self._failed)
+        self.outbox = Outbox(config, journal, told, on_failed=self._failed)
         self._failures: list[ClientError] = []
         self._claim = Claim(config, run, journal)
         self._client = producer(config, errors)
@@ -89,7 +88,11 @@ class PlainSink:
         while True:
             try:
                 crash.point("offsets.before")
-                consumer.commit(offsets=ours, asynchronous=False)
+                bounded(
+                    lambda: consumer.commit(offsets=ours, asynchronous=False),
+                    self.config.kafka_wait_s,
+                    self.told.alive,
+                )
                 crash.point("offsets.after")
                 return
             except KafkaException as exception:
@@ -99,7 +102,6 @@ class PlainSink:
                 raise Lost("the group gave our partitions away before the commit")
             if error.code() in REFUSED or time.monotonic() > give_up_s:
                 raise KafkaError(f"Kafka does not take the offsets of group {self.config.group}: {error.str()}")
-            self.errors.raise_if_refused()
             self.told.alive()
 
     def _flush(self, line: Line | None) -> None:
@@ -117,7 +119,6 @@ class PlainSink:
                 self.outbox.send_all(self._client)
                 if line is not None:
                     self.outbox.send_line(self._client, line)
-            self.errors.raise_if_refused()
             self.told.alive()
         crash.point("flush.after")
         self.outbox.clear()

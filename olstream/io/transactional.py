@@ -60,7 +60,7 @@ class TransactionalSink:
         self.errors = errors
         self.told = told
         self.group: Group | None = None  # set once we have joined
-        self.outbox = Outbox(config, journal, errors, told)
+        self.outbox = Outbox(config, journal, told)
         self._open = False
         self._begun_s = 0.0
         self._failure: ClientError | None = None
@@ -164,9 +164,7 @@ class TransactionalSink:
         # Retriable but not resumable: repeated with the very same arguments.
         send = self._client.send_offsets_to_transaction
         crash.point("offsets.before")
-        self._patiently(
-            lambda timeout_s: bounded(lambda: send(ours, member, timeout_s), 2 * timeout_s, self.told.alive)
-        )
+        self._patiently(lambda timeout_s: bounded(lambda: send(ours, member, timeout_s), 2 * timeout_s, self._wait))
         crash.point("offsets.after")
 
     def _patiently(self, call: Callable[[float], Any]) -> None:
@@ -179,8 +177,11 @@ class TransactionalSink:
                 error = client_error(exception)
                 if not error.retriable() or error.txn_requires_abort() or self._is_over_age():
                     raise
-            self.errors.raise_if_refused()
-            self.told.alive()
+            self._wait()
+
+    def _wait(self) -> None:
+        self._client.poll(0)  # its complaints are heard in there alone; raises where it has failed for good
+        self.told.alive()
 
     def _is_committed_after(self, error: ClientError, line: Line | None) -> bool:
         """After a failed commit: True if it happened all the same, False if it can be sent again; else raises."""
@@ -225,7 +226,7 @@ class TransactionalSink:
         for refusal in [error, *self.outbox.refusals]:
             if refusal.code() in REFUSED:
                 raise KafkaError(f"Kafka refuses what this worker has to write: {refusal.str()}; grant it")
-        self.errors.raise_if_refused()
+        self.told.alive()
 
     def _is_over_age(self) -> bool:
         return time.monotonic() - self._begun_s > transaction_timeout_of(self.config)
@@ -237,13 +238,13 @@ class TransactionalSink:
         crash.point("init.before")
         while True:
             try:
+                client.poll(0)  # as in `_wait`
                 client.init_transactions(CALL_S)
                 crash.point("init.after")
                 self.errors.accepted()
                 return client
             except KafkaException as exception:
                 error = client_error(exception)
-            self.errors.raise_if_refused()
             if error.code() in REFUSED:
                 raise KafkaError(
                     f"Kafka refuses transactions to {self.config.group}-{self.config.slot} ({error.str()}): "

@@ -80,6 +80,7 @@ def _roll_back(config: Config, target: Checkpoint | None, before: Mapping[str, A
     from olstream.app import facts_of, sink_of
     from olstream.io.client import Errors, reader
     from olstream.io.kafka_read import KafkaInputs
+    from olstream.io.outbox import Told
     from olstream.io.starts import begin
     from olstream.ports import Lost
 
@@ -87,11 +88,13 @@ def _roll_back(config: Config, target: Checkpoint | None, before: Mapping[str, A
     place = place_of(config, errors)
     facts = facts_of(config, run, place.journal, place.topics)
     with ExitStack() as stack:
-        inputs = stack.enter_context(closing(KafkaInputs(config, errors)))
+        inputs = stack.enter_context(closing(KafkaInputs(config, errors, errors.raise_if_refused)))
         sink = None
         if store is not None:
             _refuse_members(config, place)
-            sink = stack.enter_context(closing(sink_of(config, run, place.journal, errors)))  # ends what was left open
+            told = Told(errors.raise_if_refused)
+            # What was left open is ended by this.
+            sink = stack.enter_context(closing(sink_of(config, run, place.journal, errors, told)))
             sink.group = _Outsider(stack.enter_context(closing(reader(config, errors))))
         plan = rollback.plan(config, target, before, facts, place.journal, inputs)
         for sentence in _told(plan):

@@ -66,7 +66,9 @@ def place_of(config: Config, errors: Errors) -> Place:
         raise KafkaError(
             f"there is no topic {', '.join(missing)}: slot {config.slot} has never worked with this broker"
         )
-    return Place(admin, topics, KafkaJournal(config, topics[config.journal_topic].partitions, errors))
+    return Place(
+        admin, topics, KafkaJournal(config, topics[config.journal_topic].partitions, errors, errors.raise_if_refused)
+    )
 
 
 @contextmanager

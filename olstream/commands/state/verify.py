@@ -68,7 +68,7 @@ def _verified(config: Config, in_use: Sequence[Kept], from_empty: bool) -> tuple
     place = place_of(config, errors)
     *_, newest = oldest_first.values()
     refuse_other_place(newest.facts, facts_of(config, "", place.journal, place.topics))
-    with closing(KafkaInputs(config, errors)) as inputs, bar("learning again") as moved:
+    with closing(KafkaInputs(config, errors, errors.raise_if_refused)) as inputs, bar("learning again") as moved:
         verification = Verification(config, oldest_first, place.journal, inputs, begin, moved)
         return verification, list(verification.compare(from_empty))
 

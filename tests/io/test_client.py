@@ -1,0 +1,56 @@
+"""Questions to Kafka that it does not answer at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+from confluent_kafka import KafkaError as ClientError
+from confluent_kafka import KafkaException
+
+from olstream.errors import KafkaError
+from olstream.io.client import answered
+
+
+@dataclass
+class FakeClient:
+    """Fails with these codes, one a question, before it answers; complains where it is polled, and there alone."""
+
+    failures: list[int]
+    heard: list[str] = field(default_factory=list)
+
+    def ask(self, timeout_s: float) -> str:
+        if self.failures:
+            raise KafkaException(ClientError(self.failures.pop(0)))
+        return "the answer"
+
+    def poll(self, timeout_s: float) -> None:
+        self.heard.append("a complaint")
+
+
+def ask(client: FakeClient, patience_s: float = 60.0) -> tuple[str, int]:
+    """What was answered, and how often it was waited for."""
+    waits: list[None] = []
+    answer = answered(client, client.ask, "the time", patience_s, lambda: waits.append(None))  # type: ignore[arg-type]
+    return answer, len(waits)
+
+
+def test_a_question_is_repeated_until_a_broker_answers_and_complaints_are_heard_meanwhile() -> None:
+    client = FakeClient([ClientError._TIMED_OUT, ClientError._UNKNOWN_PARTITION, ClientError.NOT_COORDINATOR])
+
+    assert ask(client) == ("the answer", 3)
+    assert len(client.heard) == 3
+
+
+def test_who_may_not_know_does_not_ask_again() -> None:
+    client = FakeClient([ClientError.TOPIC_AUTHORIZATION_FAILED, ClientError._TIMED_OUT])
+
+    with pytest.raises(KafkaError, match="refuses to tell the time"):
+        ask(client)
+
+    assert client.failures == [ClientError._TIMED_OUT]
+
+
+def test_patience_ends() -> None:
+    with pytest.raises(KafkaError, match="did not tell the time for 0 s"):
+        ask(FakeClient([ClientError._TIMED_OUT] * 9), patience_s=0.0)
