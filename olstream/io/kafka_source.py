@@ -2,16 +2,16 @@
 
 Where each partition begins is decided here, from the group's committed offsets and the mark in
 their metadata. Rebalance callbacks run inside `poll` and never raise: what went wrong in one is
-kept and raised after it, because an exception out of a callback loses messages in hand. What may wait
-for a broker is done by a thread that the callback waits for: a waiting call on the same handle and
-thread, inside a callback, makes the client abort the process at its next callback.
+kept and raised after it, because an exception out of a callback loses messages in hand. In a callback our
+own consumer is asked for nothing but who it is, to assign, to unassign and to commit, and only on the callback's
+thread: another question makes the client abort the process at its next callback, and another thread waits for
+the poll that waits for it. A reader beside it answers questions.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, Message, TopicPartition
@@ -72,7 +72,6 @@ class KafkaSource:
         self._before_revoke: Callable[[], None] = lambda: None
         self._failure: Exception | None = None
         self._incremental = not membership(config)  # KIP-848 assigns step by step
-        self._aside = ThreadPoolExecutor(1, "rebalance")
         self._reader = reader(config, errors)  # for questions about the group's offsets
         self.consumer: Consumer = member(config, errors, on_statistics, self._complained)
         crash.point("join.before")
@@ -105,7 +104,6 @@ class KafkaSource:
         crash.point("leave.before")
         self.consumer.close()
         crash.point("leave.after")
-        self._aside.shutdown()
 
     def _chunks(self, messages: list[Message]) -> Iterator[Chunk]:
         by_partition: dict[Partition, list[Message]] = {}
@@ -165,7 +163,7 @@ class KafkaSource:
         self._guarded(lambda: self._take(consumer, ours))
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        self._guarded(lambda: self._aside.submit(self._before_revoke).result())
+        self._guarded(self._before_revoke)
         self._guarded(lambda: self._give_up(consumer, partitions, "revoked"))
 
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -190,7 +188,7 @@ class KafkaSource:
 
     def _take(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         crash.point("take.before")
-        starts = self._aside.submit(self._starts, partitions).result() if partitions else {}
+        starts = self._starts(partitions) if partitions else {}
         self.next.update(starts)
         if self._incremental:
             consumer.incremental_assign(_with_offsets(starts))

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewPartitions
+import pytest
 
 from tests.kafka.events import events
 from tests.kafka.service import ServiceFactory
 from tests.kafka.topics import Record, Topics, until
-
-
-def grown(topics: Topics, topic: str, partitions: int) -> None:
-    admin = AdminClient({"bootstrap.servers": topics.bootstrap})
-    for done in admin.create_partitions([NewPartitions(topic, partitions)]).values():
-        done.result(30)
-    until(lambda: len(topics.partitions(topic)) == partitions, f"{topic} has {partitions} partitions")
 
 
 def test_a_partition_added_under_a_running_worker_is_read_from_its_beginning(service: ServiceFactory) -> None:
@@ -25,7 +17,7 @@ def test_a_partition_added_under_a_running_worker_is_read_from_its_beginning(ser
     made.topics.produce(made.input, events(5))
     made.until_committed(5, worker)
 
-    grown(made.topics, made.input, 2)
+    made.topics.grow(made.input, 2)
     Topics(made.topics.bootstrap).produce(made.input, [Record(value, partition=1) for value in events(7)])
     until(
         lambda: made.topics.committed(made.group, made.input).get(1) == 7 or not worker.alive,
@@ -45,7 +37,7 @@ def test_a_partition_added_while_the_worker_was_away_is_found_at_its_return(serv
     made.topics.produce(made.input, events(5))
     made.run_to(5)
 
-    grown(made.topics, made.input, 2)
+    made.topics.grow(made.input, 2)
     Topics(made.topics.bootstrap).produce(made.input, [Record(value, partition=1) for value in events(7)])
     worker = made.start().until_ready()
     until(
@@ -55,3 +47,37 @@ def test_a_partition_added_while_the_worker_was_away_is_found_at_its_return(serv
     worker.stop()
 
     assert made.inspect()["offsets"] == {made.input: {"0": 5, "1": 7}}
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("guarantee", ["exactly_once", "at_least_once"])
+def test_a_worker_in_the_middle_of_a_commit_hands_its_partitions_over(
+    service: ServiceFactory, guarantee: str, protocol: str
+) -> None:
+    n = 6000
+    two_classes = {"model": {"algorithm": "arow", "task": "binary", "classes": [0, 1]}}
+    made = service(
+        guarantee=guarantee, consumer={"group.protocol": protocol}, input={"batch_max": 5}, learners=two_classes
+    )
+    made.make_topics(2)
+    made.topics.produce(made.input, [Record(value, partition=i % 2) for i, value in enumerate(events(n))])
+    first = made.start(commit_interval="5s")  # there is always something to commit when the second one comes
+    until(lambda: first.counted("olstream_events_processed_total") > 0 or not first.alive, "it is at work")
+    other = made.twin("other", slot=1, commit_interval="50ms")
+    other.configure(checkpoint={"path": str(other.state)})
+
+    second = other.start()
+    try:
+        second.until_ready()
+        until(
+            lambda: sum(made.topics.committed(made.group, made.input).values()) == n or not second.alive,
+            "everything is committed",
+        )
+        second.stop()
+    finally:
+        other.end()
+    first.stop()
+
+    offsets = sorted((p["partition"], p["offset"]) for p in made.predicted())
+    assert offsets == [(p, o) for p in range(2) for o in range(n // 2)]
+    assert made.inspect()["learners"]["model"]["seen"] + other.inspect()["learners"]["model"]["seen"] == n

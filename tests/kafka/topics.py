@@ -16,7 +16,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 ANSWER_S = 30.0
 
@@ -67,9 +67,19 @@ class Topics:
         """The node that leads a partition; -1 where none does."""
         return int(self._admin.list_topics(topic, timeout=ANSWER_S).topics[topic].partitions[partition].leader)
 
-    def delete_before(self, topic: str, offset: int) -> None:
-        """As retention would: the records below `offset` of partition 0 are gone."""
-        for done in self._admin.delete_records([TopicPartition(topic, 0, offset)]).values():
+    def delete(self, topic: str) -> None:
+        for done in self._admin.delete_topics([topic]).values():
+            done.result(ANSWER_S)
+        until(lambda: topic not in self._admin.list_topics(timeout=ANSWER_S).topics, f"{topic} is gone")
+
+    def grow(self, topic: str, partitions: int) -> None:
+        for done in self._admin.create_partitions([NewPartitions(topic, partitions)]).values():
+            done.result(ANSWER_S)
+        until(lambda: len(self.partitions(topic)) == partitions, f"{topic} has {partitions} partitions")
+
+    def delete_before(self, topic: str, offset: int, partition: int = 0) -> None:
+        """As retention would: the records below `offset` are gone."""
+        for done in self._admin.delete_records([TopicPartition(topic, partition, offset)]).values():
             done.result(ANSWER_S)
 
     def produce(self, topic: str, records: Iterable[Record | bytes]) -> None:
@@ -136,9 +146,14 @@ class Topics:
                 assert time.monotonic() < deadline, error
                 time.sleep(0.05)
 
-    def reset(self, group: str, topic: str, offset: int) -> None:
+    def forget(self, group: str) -> None:
+        """An operator deletes the group; it must have no members."""
+        for done in self._admin.delete_consumer_groups([group]).values():
+            done.result(ANSWER_S)
+
+    def reset(self, group: str, topic: str, offset: int, partition: int = 0) -> None:
         """What an operator's tool does to a group without members: no mark, no transaction."""
-        request = [ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, offset)])]
+        request = [ConsumerGroupTopicPartitions(group, [TopicPartition(topic, partition, offset)])]
         until(lambda: self._altered(request), f"{group} lets its offset be moved")
 
     def _altered(self, request: list[ConsumerGroupTopicPartitions]) -> bool:
