@@ -92,7 +92,10 @@ class Learner:
         weights: Mapping[Any, Any] | None = None,
         **settings: Any,
     ) -> None:
-        """`settings`: classes, class_weights, threshold, bias, scale, multiclass, features, classes_max, learn."""
+        """`weights` to start from: as `weights()` gives them, or {"weights": those, "bias": as `bias()` gives it}.
+
+        `settings`: classes, class_weights, threshold, bias, scale, multiclass, features, classes_max, learn.
+        """
         base.algorithm(algorithm).check(task, params or {})
         if task == "multiclass" and settings.get("multiclass", "direct") != "direct":
             raise ConfigError(f"multiclass: {settings['multiclass']} is not in this version; {algorithm} has direct")

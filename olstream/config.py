@@ -164,7 +164,7 @@ class LearnerConfig(Section):
     learn: bool = True
     """false: predict only, a frozen model."""
     start_from: str | None = None
-    """Begin from weights, FILE.json, or from the whole state of another learner, STATE_DIR#name."""
+    """Where it begins, and nowhere else: weights, FILE.json, or the whole state of another learner, STATE_DIR#name."""
     features: FeaturesConfig = FeaturesConfig()
 
     @model_validator(mode="after")
