@@ -261,6 +261,19 @@ def test_weights_are_taken_as_another_learner_gives_them() -> None:
     assert composed.predict({"é": 1.0, "x": 1.0}).score == 2.5
 
 
+@pytest.mark.parametrize("task", ["binary", "multiclass", "regression"])
+def test_weights_and_bias_give_the_same_scores_again(task: Any) -> None:
+    m = Learner("pa1", task=task)
+    for label in (1, 0, 2 if task == "multiclass" else 1):
+        m.learn({"x": 1.0 + label, "kind": "a"}, label)
+
+    again = Learner("pa1", task=task, weights={"weights": m.weights(), "bias": m.bias()})
+
+    for row in ({"x": 3.0}, {"kind": "a"}, {}):
+        assert again.predict(row).score == m.predict(row).score
+    assert again.bias() == m.bias() != (0.0 if task != "multiclass" else {})
+
+
 @pytest.mark.parametrize("weights", [
     {"": 1.0}, {"x\\y": 1.0}, {"x\\": 1.0}, {"a=b=c": 1.0}, {"=b": 1.0}, {"a=\\b": 1.0}, {1: 2.0}, {"\ud800": 1.0},
     {"\\overflow:-1": 1.0}, {"\\overflow:x": 1.0}, {"\\overflow:65536": 1.0}, {"\\hash:zz": 1.0},
