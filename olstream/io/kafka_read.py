@@ -57,8 +57,8 @@ class Cursor:
             self._ahead = batch[len(inside) :]
             if inside:
                 self.position = _offset(inside[-1]) + 1
-                deadline = time.monotonic() + self.patience_s
                 yield inside
+                deadline = time.monotonic() + self.patience_s  # what was done with them meanwhile is not Kafka's time
             if self._ahead:
                 self.position = end  # the next record lies past the end: the rest are holes
             elif time.monotonic() > deadline:

@@ -57,11 +57,14 @@ def test_a_worker_in_the_middle_of_a_commit_hands_its_partitions_over(
     n = 6000
     two_classes = {"model": {"algorithm": "arow", "task": "binary", "classes": [0, 1]}}
     made = service(
-        guarantee=guarantee, consumer={"group.protocol": protocol}, input={"batch_max": 5}, learners=two_classes
+        guarantee=guarantee,
+        consumer={"group.protocol": protocol},
+        producer={"transaction.timeout.ms": 60_000},
+        learners=two_classes,
     )
     made.make_topics(2)
     made.topics.produce(made.input, [Record(value, partition=i % 2) for i, value in enumerate(events(n))])
-    first = made.start(commit_interval="5s")  # there is always something to commit when the second one comes
+    first = made.start(commit_interval="30s")  # there is always something to commit when the second one comes
     until(lambda: first.counted("olstream_events_processed_total") > 0 or not first.alive, "it is at work")
     other = made.twin("other", slot=1, commit_interval="50ms")
     other.configure(checkpoint={"path": str(other.state)})
