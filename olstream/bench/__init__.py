@@ -20,6 +20,6 @@ PARTS: Final = {
     "memory": "A binary AROW by number of features: resident memory above the empty process, its peak while a "
     "checkpoint is written included in the second number.",
     "workers": "Two workers, two slots, two partitions against one on one: what a second process adds on this machine, "
-    "for the service and for the bare loop.",
+    "for the service and for the bare loop. They share its cores with the broker, which limits both on a small one.",
 }
 NEED_NO_KAFKA: Final = {"learner", "memory"}

@@ -45,7 +45,7 @@ def measure(bench: Bench) -> Part:
         runs = [way() for _ in range(bench.repetitions)]
         ours[what] = median(us for us, _ in runs), runs[0][1]
     against_us = next(iter(ours.values()))[0]
-    part.rows = [Row(what, speed(us), f"{against_us / us:.3f}", percent(wrong)) for what, (us, wrong) in ours.items()]
+    part.rows = [Row(what, speed(us), f"{against_us / us:.2g}", percent(wrong)) for what, (us, wrong) in ours.items()]
     part.numbers = {
         "records": bench.records,
         "ours": [{"what": what, "us": round(us, 4), "wrong": wrong} for what, (us, wrong) in ours.items()],

@@ -32,7 +32,7 @@ def test_what_a_program_measures_is_the_median_of_its_runs(tmp_path: Path) -> No
 
     part = compared(interpreter(tmp_path, script), repetitions=3)
 
-    assert part.rows == [("River PA-I", "4.00 us, 250,000/s", "0.250", "25.0 %")]
+    assert part.rows == [("River PA-I", "4.00 us, 250,000/s", "0.25", "25.0 %")]
     assert part.numbers["rivals"] == [{"what": "River PA-I", "records": 9, "us": 4.0, "wrong": 0.25}]
 
 

@@ -35,7 +35,7 @@ def compare(part: Part, bench: Bench, name: str, program: str, arguments: list[o
         part.rows.append(Row(name, told))
         told = []
     for one in told:
-        part.rows.append(Row(one.what, speed(one.us), f"{against_us / one.us:.3f}", percent(one.wrong)))
+        part.rows.append(Row(one.what, speed(one.us), f"{against_us / one.us:.2g}", percent(one.wrong)))
     rivals: list[dict[str, Any]] = part.numbers.setdefault("rivals", [])
     rivals += [asdict(one) for one in told]
 

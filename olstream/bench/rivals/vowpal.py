@@ -46,7 +46,7 @@ def by_its_driver(lines: list[str]) -> dict[str, Any]:
         us = (time.perf_counter() - start_s) / len(lines) * 1e6
         wrong = workspace.get_sum_loss() / workspace.get_weighted_examples()
         workspace.finish()
-    return {"what": "Vowpal Wabbit, its driver on its cache", "records": len(lines), "us": us, "wrong": wrong}
+    return {"what": "Vowpal Wabbit, own driver, cached", "records": len(lines), "us": us, "wrong": wrong}
 
 
 def main(path: str) -> None:
