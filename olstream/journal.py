@@ -216,7 +216,7 @@ def lines_to(lines: Sequence[Line], lineage: str, seq: int) -> list[Line]:
     name: str | None = lineage
     while name is not None:
         own = [line for line in lines if line.lineage == name]
-        found[:0] = [line for line in _settled(own, {}, seq) if 0 < (line.seq or 0) <= seq]
+        found[:0] = _settled(own, {}, seq)  # committed is what led on, and nothing past it
         parent = next((line.parent for line in own if line.first_of_lineage), None)
         name, seq = parent or (None, 0)
     return found

@@ -177,13 +177,19 @@ def test_records_that_the_model_will_have_after_all_are_not_told() -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("when", ["before its first line", "later"])
+@pytest.mark.parametrize("when", ["before its first line", "later", "after a backup was refused"])
 def test_a_lost_directory_is_learnt_again_through_the_parents(guarantee: str, when: str) -> None:
     config = config_of(guarantee)
     world = learnt(config)
+    backup = list(world.checkpoints)
     roll_back(world, config, back_at(world)[0])
-    expected = live(grown(world), config) if when == "later" else digests(recover(world, config).models)
+    expected = digests(recover(world, config).models) if when == "before its first line" else live(grown(world), config)
     world.checkpoints.clear()
+    if when == "after a backup was refused":
+        world.checkpoints[:] = backup
+        with pytest.raises(StateError):
+            recover(world, config)
+        world.checkpoints.clear()
 
     found = recover(world, replays(config))
 
