@@ -14,7 +14,7 @@ from typing import Any, Final
 from olstream.app import App
 from olstream.bench.load import FEATURES, Topics
 from olstream.bench.memory import grow
-from olstream.bench.ours import LEARNER, Stopwatch, configuration
+from olstream.bench.ours import LEARNER, Stopwatch, configuration, watched
 from olstream.bench.part import Bench, Part, Row, speed
 from olstream.checkpoint import Position
 from olstream.config import Config
@@ -95,7 +95,7 @@ def measure(bench: Bench, features: int = 1 << 20, interval: str = "300ms") -> P
             with tempfile.TemporaryDirectory(prefix="olstream-bench-") as state:
                 config = _configuration(topics, topics.group(str(i)), Path(state), features, interval)
                 _lay_down(config, features)
-                turns = _run(config, n)
+                turns = watched(config, lambda app, stop: Turns(app, n, stop))
             if {turn.writing for turn in turns.turns} == {True, False}:
                 runs.append(Slowed.of(turns))
                 told = f"{runs[-1].idle_us:.2f} us, {runs[-1].writing_us:.2f} while one is written"
@@ -122,14 +122,6 @@ def _lay_down(config: Config, features: int) -> None:
     store.open()
     store.save(checkpoint_of(config, {LEARNER: model}, Position(uuid.uuid4().hex), {}))
     store.close()
-
-
-def _run(config: Config, n: int) -> Turns:
-    stop = Event()
-    app = App(config)
-    app.watch = turns = Turns(app, n, stop)
-    app.run(stop)
-    return turns
 
 
 def _part(features: int, runs: list[Slowed]) -> Part:

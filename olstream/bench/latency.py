@@ -17,18 +17,16 @@ from typing import Any, Final
 import numpy as np
 from confluent_kafka import Message, Producer, TopicPartition
 
-from olstream.bench.bare import bare_loop
 from olstream.bench.load import Topics, produce, records
 from olstream.bench.ours import configuration, our_loop
 from olstream.bench.part import Bench, Part, Row
-from olstream.bench.side import processes, until_shared_out
+from olstream.bench.side import BARE, KINDS, processes, until_shared_out, work
 from olstream.config import Config
 from olstream.errors import KafkaError
 from olstream.io import client
 from olstream.io.client import Errors
 from olstream.learners._jit import F64
 
-KINDS: Final = ("bare loop", "olstream")
 PAIRS_MAX: Final = 3
 SETTLING: Final = 0.25  # of the records: the first ones are not counted
 DIFFERENT: Final = 20_000  # records; then the same again
@@ -50,7 +48,7 @@ def measure(bench: Bench, seconds: float = 8.0) -> Part:
     added = np.median(ours - bare, axis=0)
     part = Part(f"latency: at {rate:,.0f} records a second, from a record's timestamp to its prediction at a reader")
     part.rows = [Row(kind, _shown(np.median(percentiles[kind], axis=0))) for kind in KINDS]
-    part.rows.append(Row("added by olstream", _shown(added)))
+    part.rows.append(Row("added", _shown(added)))
     part.numbers = {
         "rate": round(rate),
         "bare_ms": np.round(bare, 1).tolist(),
@@ -83,14 +81,11 @@ def _waited_ms(bench: Bench, name: str, kind: str, rate: float, n: int) -> F64:
     ):
         group = topics.group("worker")
         config = configuration(topics, group, Path(state))
-        is_bare = kind == "bare loop"
-        worker: Future[Any] = (
-            pool.submit(bare_loop, config, topics.bare, n) if is_bare else pool.submit(our_loop, config, n)
-        )
+        worker = pool.submit(work, kind, config, topics.bare, n)
         until_shared_out(topics.admin, group, [worker])
         feeder = pool.submit(feed, config, rate, n)
         seen_ms: list[float] = []
-        for messages in _read(config, topics.bare if is_bare else topics.predictions, n, [worker, feeder]):
+        for messages in _read(config, topics.bare if kind == BARE else topics.predictions, n, [worker, feeder]):
             seen_ms += [time.time() * 1000] * len(messages)
         sent_ms = [m.timestamp()[1] for messages in _read(config, topics.input, n, []) for m in messages]
     waited_ms: F64 = np.array(seen_ms) - np.array(sent_ms)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import cycle, islice
 from typing import Any, NamedTuple, Self
@@ -90,13 +90,13 @@ class Topics:
         """Write n records into each partition of the input; the mean size of their values in bytes."""
         return self._write(Producer(self._properties()), n)
 
-    def hold(self, n: int) -> Callable[[], None]:
-        """The same, but nobody can read them until the function that is returned is called."""
-        producer = Producer({**self._properties(), "transactional.id": f"{self.prefix}-hold"})
+    def fill_at_once(self, n: int) -> None:
+        """The same in one transaction: nobody can read any of them before all are there."""
+        producer = Producer({**self._properties(), "transactional.id": self.prefix})
         producer.init_transactions(ANSWER_S)
         producer.begin_transaction()
         self._write(producer, n)
-        return lambda: producer.commit_transaction(ANSWER_S)
+        producer.commit_transaction(ANSWER_S)
 
     def _properties(self) -> dict[str, Any]:
         return {**self.kafka, "linger.ms": 50, "queue.buffering.max.messages": 1_000_000}

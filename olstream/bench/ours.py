@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, TypeVar
 
 from olstream.app import App
 from olstream.bench.load import Topics
@@ -17,6 +19,8 @@ from olstream.pipeline import Processed
 from olstream.watch import Watch
 
 LEARNER = "model"
+
+WatchT = TypeVar("WatchT", bound=Watch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +90,15 @@ class Stopwatch(Watch):
 
 
 def our_loop(config: Config, n: int) -> Run:
+    return watched(config, lambda app, stop: Stopwatch(app, n, stop)).run()
+
+
+def watched(config: Config, watch: Callable[[App, Event], WatchT]) -> WatchT:
+    """Run the service until its watch sets the event."""
     stop = Event()
     app = App(config)
-    stopwatch = Stopwatch(app, n, stop)
-    app.watch = stopwatch
+    app.watch = its_watch = watch(app, stop)
     app.run(stop)
-    return stopwatch.run()
+    del app
+    gc.collect()  # its clients are held by circles, and would go on beside the next run
+    return its_watch

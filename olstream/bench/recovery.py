@@ -10,7 +10,7 @@ from threading import Event
 
 from olstream.app import App
 from olstream.bench.load import Topics
-from olstream.bench.ours import configuration, our_loop
+from olstream.bench.ours import configuration, our_loop, watched
 from olstream.bench.part import Bench, Part, Row, speed
 from olstream.bench.span import Instant, Span
 from olstream.config import Config
@@ -52,7 +52,7 @@ def measure(bench: Bench) -> Part:
                 config = configuration(topics, topics.group(str(i)), Path(state))
                 live.append(our_loop(config, bench.records).span.us)
                 _forget_all_but_the_first_checkpoint(config)
-                again.append(_recover(config))
+                again.append(watched(config, Relearning).span())
             told = f"live {live[-1]:.2f}, again {again[-1].us:.2f} us"
             bench.say(f"recovery, pair {i + 1} of {bench.repetitions}: {told}")
     ratio = median(then / now.us for then, now in zip(live, again, strict=True))
@@ -74,11 +74,3 @@ def _forget_all_but_the_first_checkpoint(config: Config) -> None:
     """As if the service had died before it wrote another: all of the journal has to be learnt again."""
     for folder in list(newest_first(slot_directory(config.checkpoint.path, config.group, config.slot)))[:-1]:
         shutil.rmtree(folder)
-
-
-def _recover(config: Config) -> Span:
-    stop = Event()
-    app = App(config)
-    app.watch = relearning = Relearning(app, stop)
-    app.run(stop)
-    return relearning.span()

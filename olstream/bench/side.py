@@ -6,12 +6,17 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context
-from typing import Any, Final
+from typing import Final
 
 from confluent_kafka.admin import AdminClient
 
+from olstream.bench.bare import bare_loop
+from olstream.bench.ours import our_loop
+from olstream.bench.span import Span
+from olstream.config import Config
 from olstream.errors import KafkaError
 
+BARE, OURS = KINDS = ("bare loop", "olstream")
 JOINED_S: Final = 60.0  # a first start compiles the kernels
 LOOK_EVERY_S: Final = 0.05
 
@@ -21,7 +26,12 @@ def processes(n: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(n, mp_context=get_context("spawn"))
 
 
-def until_shared_out(admin: AdminClient, group: str, workers: Sequence[Future[Any]]) -> None:
+def work(kind: str, config: Config, bare_target: str, n: int) -> Span:
+    """What such a process does."""
+    return bare_loop(config, bare_target, n) if kind == BARE else our_loop(config, n).span
+
+
+def until_shared_out(admin: AdminClient, group: str, workers: Sequence[Future[Span]]) -> None:
     """Wait until each worker holds a partition."""
     deadline = time.monotonic() + JOINED_S
     while time.monotonic() < deadline:

@@ -1,41 +1,40 @@
 """What a second worker adds: two processes, slots and partitions against one on one.
 
-The records are there before, in a transaction that is committed once every worker holds its partition:
-so all begin at once, and nobody feeds meanwhile.
+The records are written in one transaction once every worker holds its partition: so all begin at
+once, with all of their records there, and nobody feeds meanwhile.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
-from olstream.bench.bare import bare_loop
 from olstream.bench.load import Topics
-from olstream.bench.ours import configuration, our_loop
+from olstream.bench.ours import configuration
 from olstream.bench.part import Bench, Part, Row, speed
-from olstream.bench.side import processes, until_shared_out
+from olstream.bench.side import KINDS, processes, until_shared_out, work
 from olstream.bench.span import Span, together
 
-KINDS: Final = ("bare loop", "olstream")
 RUNS_MAX: Final = 3
 
 
 def measure(bench: Bench) -> Part:
-    us: dict[str, dict[int, list[float]]] = {kind: {1: [], 2: []} for kind in KINDS}
-    cores: dict[str, dict[int, list[float]]] = {kind: {1: [], 2: []} for kind in KINDS}
+    runs: dict[str, dict[int, list[list[Span]]]] = {kind: {1: [], 2: []} for kind in KINDS}
     with processes(2) as pool:
         for i in range(min(bench.repetitions, RUNS_MAX)):
             for kind in KINDS:
                 for workers in (1, 2):
                     spans = _run(bench, pool, f"workers-{i}-{kind.split()[0]}-{workers}", kind, workers)
-                    us[kind][workers].append(together(spans))
-                    cores[kind][workers].append(sum(span.cores for span in spans))
-                    bench.say(f"workers, {kind}, {workers} on {workers}: {us[kind][workers][-1]:.2f} us")
-    return _part(bench.records, us, cores)
+                    runs[kind][workers].append(spans)
+                    bench.say(f"workers, {kind}, {workers} on {workers}: {together(spans):.2f} us")
+    part = Part(f"workers: {bench.records:,} records a partition; cores are those that the workers kept busy")
+    for kind in KINDS:
+        _add(part, kind, runs[kind])
+    return part
 
 
 def _run(bench: Bench, pool: ProcessPoolExecutor, name: str, kind: str, workers: int) -> list[Span]:
@@ -45,29 +44,22 @@ def _run(bench: Bench, pool: ProcessPoolExecutor, name: str, kind: str, workers:
     ):
         group = topics.group("worker")
         configs = [configuration(topics, group, Path(state), slot=slot) for slot in range(workers)]
-        n = bench.records
-        if kind == "bare loop":
-            started: Sequence[Future[Any]] = [pool.submit(bare_loop, config, topics.bare, n) for config in configs]
-        else:
-            started = [pool.submit(our_loop, config, n) for config in configs]
+        started = [pool.submit(work, kind, config, topics.bare, bench.records) for config in configs]
         until_shared_out(topics.admin, group, started)
-        release = topics.hold(n)
-        release()
-        found = [worker.result() for worker in started]
-        return [one if isinstance(one, Span) else one.span for one in found]
+        topics.fill_at_once(bench.records)
+        return [worker.result() for worker in started]
 
 
-def _part(n: int, us: dict[str, dict[int, list[float]]], cores: dict[str, dict[int, list[float]]]) -> Part:
-    part = Part(f"workers: {n:,} records a partition; cores are those that the workers themselves kept busy")
-    for kind in KINDS:
-        ratio = median(one / two for one, two in zip(us[kind][1], us[kind][2], strict=True))
-        for workers, shown in ((1, "1"), (2, f"{ratio:.2f}")):
-            busy = median(cores[kind][workers])
-            what = f"{kind}, {workers} on {workers}"
-            part.rows.append(Row(what, f"{speed(median(us[kind][workers]))}, {busy:.1f} cores", shown))
-        part.numbers[kind] = {
-            "us": {str(workers): [round(value, 3) for value in values] for workers, values in us[kind].items()},
-            "cores": {str(workers): round(median(values), 2) for workers, values in cores[kind].items()},
-            "ratio": round(ratio, 3),
-        }
-    return part
+def _add(part: Part, kind: str, runs: dict[int, list[list[Span]]]) -> None:
+    ratio = median(together(one) / together(two) for one, two in zip(runs[1], runs[2], strict=True))
+    numbers: dict[str, Any] = {"ratio": round(ratio, 3), "us": {}, "cores": {}}
+    for workers, shown in ((1, "1"), (2, f"{ratio:.2f}")):
+        us, cores = [together(spans) for spans in runs[workers]], median(_cores(spans) for spans in runs[workers])
+        part.rows.append(Row(f"{kind}, {workers} on {workers}", f"{speed(median(us))}, {cores:.1f} cores", shown))
+        numbers["us"][str(workers)] = [round(value, 3) for value in us]
+        numbers["cores"][str(workers)] = round(cores, 2)
+    part.numbers[kind] = numbers
+
+
+def _cores(spans: Sequence[Span]) -> float:
+    return sum(span.cores for span in spans)

@@ -8,6 +8,7 @@ import pytest
 
 from olstream.bench import checkpoint, latency, recovery, workers
 from olstream.bench.part import Bench
+from olstream.bench.side import KINDS
 from olstream.families import STAGES
 from tests.kafka.service import olstream
 
@@ -67,6 +68,6 @@ def test_a_checkpoint_stops_the_loop_for_its_copy(bench: Bench) -> None:
 def test_two_workers_share_the_work(bench: Bench) -> None:
     part = workers.measure(bench)
 
-    for kind in workers.KINDS:
+    for kind in KINDS:
         assert {count: len(us) for count, us in part.numbers[kind]["us"].items()} == {"1": 1, "2": 1}
         assert part.numbers[kind]["ratio"] > 0
