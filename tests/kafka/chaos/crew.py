@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from tests.kafka.chaos.stage import PATIENCE_S, Stage
-from tests.kafka.service import Worker
+from tests.kafka.service import Service, Worker
 from tests.kafka.topics import until
 
 TRANSACTION_S: Final = 5.5
@@ -87,10 +87,27 @@ class Crew:
 
     def assert_alive(self) -> None:
         for slot, worker in self.at_work.items():
-            assert worker.alive, f"slot {slot} ended with {worker.wait(1)}: {worker.said()[-3000:]}"
+            if not worker.alive:
+                raise AssertionError(f"slot {slot} ended with {worker.wait(1)}: {worker.said()[-3000:]}")
 
     def finish(self) -> None:
+        """Who was killed for good comes back too: its checkpoint lacks what the journal says that it has learnt."""
+        self.start(*(slot for slot in self.stage.services if slot not in self.at_work))
+        self.until_ready()
         self.stage.finish(*self.at_work.values())
 
 
 ANSWERS: Final = "olstream_predictions_produced_total"
+
+Held: TypeAlias = tuple[Service, Worker]
+
+
+def settle(stage: Stage, slot: int, *both: Held) -> tuple[Held, Held]:
+    """Of two workers of a slot exactly one ends, by itself, with 5. Who goes on comes first, and will be judged."""
+    until(lambda: not all(worker.alive for _, worker in both), f"one of two workers of slot {slot} ends", PATIENCE_S)
+    winner, loser = sorted(both, key=lambda held: not held[1].alive)
+    code = loser[1].wait(1)
+    assert code == 5, f"exit {code}: {loser[1].said()[-3000:]}"
+    winner[1].until_ready()
+    stage.services[slot] = winner[0]
+    return winner, loser

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import shutil
 import signal
+from typing import Final
 
 from olstream.io.disk import slot_directory
-from tests.kafka.chaos.crew import CLASSIC, KIP_848, PLAIN, PLAIN_KIP_848, SESSION_S, START_S, TRANSACTION_S
+from tests.kafka.chaos.crew import (
+    CLASSIC,
+    KIP_848,
+    PLAIN,
+    PLAIN_KIP_848,
+    SESSION_S,
+    START_S,
+    TRANSACTION_S,
+    settle,
+)
 from tests.kafka.chaos.scenario import scenario
 from tests.kafka.chaos.stage import PATIENCE_S, Stage
 from tests.kafka.chaos.verdict import assert_counted, assert_verified, assert_whole, read_inputs
 from tests.kafka.service import Service, Worker
-from tests.kafka.topics import until
+
+LONGER_SESSION_S: Final = 10.0
 
 
-@scenario(count=2, **CLASSIC)
+@scenario(count=2, producer=CLASSIC["producer"], consumer={"session.timeout.ms": int(1000 * LONGER_SESSION_S)})
 def stopped_alone(stage: Stage) -> None:
     """A lone worker stands still for longer than its transaction, then than its session, and goes on by itself."""
     stand_still(stage)
@@ -92,7 +103,7 @@ def doubled_while_well_at_least_once(stage: Stage) -> None:
     double_while_well(stage)
 
 
-def stand_still(stage: Stage, transaction_s: float = TRANSACTION_S, session_s: float = SESSION_S) -> None:
+def stand_still(stage: Stage, transaction_s: float = TRANSACTION_S, session_s: float = LONGER_SESSION_S) -> None:
     with stage.flow():
         worker = stage.service.start().until_ready()
         for i in range(stage.count):
@@ -120,7 +131,7 @@ def double_while_stopped(stage: Stage) -> None:
             second = twin, twin.start()
             stage.work_on(stage.rng.uniform(0, START_S) + (TRANSACTION_S if i % 2 else 0))
             first[1].send(signal.SIGCONT)
-            first, loser = settle(stage, first, second)
+            first, loser = settle(stage, 0, first, second)
             stage.until_more(500, first[1])
     stage.finish(first[1])
     assert_whole(stage)
@@ -140,7 +151,7 @@ def double_while_idle(stage: Stage) -> None:
         stage.fault()
         stage.work_on(stage.rng.uniform(0, 2 * START_S))
         first[1].send(signal.SIGCONT)
-        first, loser = settle(stage, first, second)
+        first, loser = settle(stage, 0, first, second)
         flow.feed(500)
         flow.flush()
         stage.until_committed(flow.fed, first[1])
@@ -163,24 +174,10 @@ def double_while_well(stage: Stage) -> None:
                 code = second[1].wait(PATIENCE_S)
                 assert code in (4, 5), f"exit {code} without any state: {second[1].said()[-3000:]}"
             else:
-                first, _ = settle(stage, first, second)
+                first, _ = settle(stage, 0, first, second)
             stage.until_more(500, first[1])
     stage.finish(first[1])
     assert_whole(stage)
-
-
-Held = tuple[Service, Worker]
-
-
-def settle(stage: Stage, *both: Held) -> tuple[Held, Held]:
-    """Who goes on and who does not: exactly one ends, by itself, with 5. It is judged by who goes on."""
-    until(lambda: sum(worker.alive for _, worker in both) < 2, "one of two workers of a slot ends", PATIENCE_S / 3)
-    winner, loser = sorted(both, key=lambda held: not held[1].alive)
-    code = loser[1].wait(1)
-    assert code == 5, f"exit {code}: {loser[1].said()[-3000:]}"
-    winner[1].until_ready()
-    stage.services[0] = winner[0]
-    return winner, loser
 
 
 def assert_loser_can_return(stage: Stage, loser: Service) -> None:

@@ -6,11 +6,10 @@ import signal
 from collections.abc import Callable
 from typing import Final
 
-from tests.kafka.chaos.crew import CLASSIC, KIP_848, PLAIN, SESSION_S, START_S, TRANSACTION_S, Crew
+from tests.kafka.chaos.crew import CLASSIC, KIP_848, PLAIN, SESSION_S, START_S, TRANSACTION_S, Crew, settle
 from tests.kafka.chaos.scenario import scenario
-from tests.kafka.chaos.stage import PATIENCE_S, Stage
+from tests.kafka.chaos.stage import Stage
 from tests.kafka.chaos.verdict import assert_whole
-from tests.kafka.topics import until
 
 SLOTS_MAX: Final = 3
 
@@ -59,7 +58,6 @@ class Soup:
                 fault = self.rng.choice(self.faults)
                 self.stage.notes[:] = [f"last {fault.__name__}"]
                 fault()
-        self.crew.until_ready()
         self.crew.finish()
         assert_whole(self.stage)
 
@@ -116,9 +114,5 @@ class Soup:
         self.stage.work_on(self.rng.uniform(0, 2 * START_S))
         if stands_still:
             first.send(signal.SIGCONT)
-        until(lambda: not (first.alive and second.alive), f"one of two workers of slot {slot} ends", PATIENCE_S)
-        winner, loser = (first, second) if first.alive else (second, first)
-        assert loser.wait(1) == 5, f"exit {loser.wait(1)}: {loser.said()[-3000:]}"
-        self.crew.at_work[slot] = winner
-        if winner is second:
-            self.stage.services[slot] = twin
+        winner, _ = settle(self.stage, slot, (self.stage.slot(slot), first), (twin, second))
+        self.crew.at_work[slot] = winner[1]
