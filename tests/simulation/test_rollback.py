@@ -7,14 +7,15 @@ from collections import Counter
 
 import pytest
 
+from olstream import rollback
 from olstream.config import Config
 from olstream.errors import StateError
 from olstream.journal import Line, Range
 from olstream.rollback import Dropped, without
-from tests.fakes import Crash, World, digests
+from tests.fakes import Crash, FakeInputs, FakeJournal, World, digests
 from tests.simulation.lives import live, recover
 from tests.simulation.test_crashes import config_of, records
-from tests.simulation.upkeep import planned, roll_back, verify
+from tests.simulation.upkeep import as_written, facts_of, planned, roll_back, verify
 
 BOTH = pytest.mark.parametrize("guarantee", ["exactly_once", "at_least_once"])
 LEARNT, MORE = records(0, 60), records(7, 20)
@@ -251,6 +252,32 @@ def test_a_learner_that_changed_can_only_begin_anew() -> None:
     roll_back(world, config, None)
 
     assert live(grown(world), config) == made_of(config, MORE)
+
+
+def test_it_begins_in_a_journal_that_was_made_anew_and_not_with_inputs_that_were() -> None:
+    config = config_of()
+    world = learnt(config)
+    then = {"topic_ids": {"events": "1", config.journal_topic: "2"}, "journal": {"topic": config.journal_topic}}
+
+    def plan(**ids: str) -> rollback.Plan:
+        facts = facts_of(world) | {"topic_ids": {"events": "1", **ids}}
+        return rollback.plan(config, None, then, facts, FakeJournal(world), FakeInputs(world))
+
+    assert plan(**{config.journal_topic: "3"}).offsets == {("events", 0): 60}
+    with pytest.raises(StateError, match="events was made anew"):
+        plan(events="3")
+
+
+def test_a_checkpoint_that_is_not_what_was_written_is_no_place_to_go_back_to() -> None:
+    config = config_of()
+    world = learnt(config)
+    seq, _ = back_at(world)
+    world.checkpoints[:] = as_written(world.checkpoints)
+    for checkpoint in world.checkpoints:
+        checkpoint.states["first"][1]["weights"][0, -1] += 1.0
+
+    with pytest.raises(StateError, match=f"learner first of checkpoint {seq} is not what was written"):
+        planned(world, config, seq)
 
 
 @BOTH

@@ -52,7 +52,7 @@ def command(path: Path, as_json: bool) -> None:
     if not console.is_terminal:
         console = Console(width=_WIDTH)
     for directory, found in slots.items():
-        console.print(Text(str(directory), style="bold"))
+        console.print(Text(str(directory), style="bold"), soft_wrap=True)
         console.print(_table(found) if found else Text("  no checkpoint"))
 
 
