@@ -1,7 +1,7 @@
 """Compiled kernels kept in the user's cache directory, so that a start does not wait for the compiler.
 
 numba's own cache looks at one file only; kernels here are built from several, and from constants
-of others. So a directory belongs to one state of all our files, and an edit anywhere starts another.
+of others. So a directory belongs to one state of all files that bear on kernels, and an edit in any starts another.
 Optional: where the directory cannot be had, or what is in it is damaged, kernels are compiled.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -53,9 +54,30 @@ def directory() -> Path | None:
 def _key() -> str:
     """Of everything that a compiled kernel depends on; numba itself looks at the processor."""
     digest = hashlib.sha256(f"{sys.version} {numba.__version__} {llvmlite.__version__} {np.__version__}".encode())
-    for path in sorted(Path(__file__).parents[1].rglob("*.py")):
-        digest.update(path.name.encode() + path.read_bytes())
+    for name, source in sorted(_sources(Path(__file__).parents[1]).items()):
+        digest.update(name.encode() + source)
     return digest.hexdigest()[:16]
+
+
+def _sources(package: Path) -> dict[str, bytes]:
+    """The files that have kernels, and whatever of ours they import, and those again."""
+    every = {path.relative_to(package).as_posix(): path.read_bytes() for path in package.rglob("*.py")}
+    found: dict[str, bytes] = {}
+    waiting = [name for name, source in every.items() if _KERNELS.search(source)]
+    while waiting:
+        name = waiting.pop()
+        if name in every and name not in found:
+            found[name] = every[name]
+            for module, names in _IMPORTS.findall(every[name]):
+                folder = module.decode().replace(".", "/").strip("/")
+                waiting += [f"{folder}.py", f"{folder}/__init__.py".lstrip("/")]
+                waiting += [f"{folder}/{word.decode()}.py".lstrip("/") for word in re.findall(rb"\w+", names)]
+    return found
+
+
+# As files import: `from olstream.a import b, c`, in brackets over lines or not
+_IMPORTS: Final = re.compile(rb"^ *from olstream((?:\.\w+)*) import (\([^)]*\)|.*)$", re.MULTILINE)
+_KERNELS: Final = re.compile(rb"^from olstream\.learners\._jit import (?:.*|\([^)]*)\b(?:kernel|bound)\b", re.MULTILINE)
 
 
 def _prune(root: Path) -> None:
