@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from threading import Event, Lock, Thread
 from typing import Any, Final, Literal, TypeVar, overload
@@ -243,6 +243,14 @@ def bounded(call: Callable[[], T], limit_s: float, alive: Callable[[], None]) ->
                 error = ClientError(ClientError._TIMED_OUT, f"the client did not come back within {limit_s:g} s")
                 raise KafkaException(error) from None
         alive()
+
+
+def pauses() -> Iterator[float]:
+    """Seconds between one try and the next: what is refused at once may be so for minutes."""
+    pause_s = 0.02
+    while True:
+        yield pause_s
+        pause_s = min(2 * pause_s, 1.0)
 
 
 def transaction_timeout_of(config: Config) -> float:

@@ -67,7 +67,7 @@ class TopicGuard:
         self._wait_for(no_topic(missing) if missing else None)
 
     def _wait_for(self, why: str | None) -> None:
-        """Topics that are not there are waited for as at a start. `why`: the sentence on them; None once all are there."""
+        """`why`: a sentence on topics that are not there, which are waited for as at a start; None once all are."""
         self.errors.trouble = why
         self.on_missing(why)
         if why is None:

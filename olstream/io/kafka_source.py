@@ -69,6 +69,7 @@ class KafkaSource:
         self.next: dict[Partition, int] = {}  # of each partition that is ours: the next offset to hand out
         self._unmarked: dict[Partition, int] = {}
         self._overtaken: set[Partition] = set()  # retention took what they would hand out next
+        self.is_rebalancing = False
         self._before_revoke: Callable[[], None] = lambda: None
         self._failure: Exception | None = None
         self._incremental = not membership(config)  # KIP-848 assigns step by step
@@ -163,7 +164,9 @@ class KafkaSource:
         self._guarded(lambda: self._take(consumer, ours))
 
     def _revoked(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        self.is_rebalancing = True
         self._guarded(self._before_revoke)
+        self.is_rebalancing = False
         self._guarded(lambda: self._give_up(consumer, partitions, "revoked"))
 
     def _lost(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:

@@ -22,6 +22,7 @@ class Group(Protocol):
     """Who we are in the group at this moment."""
 
     consumer: Consumer
+    is_rebalancing: bool  # inside a callback, where no other thread may call the consumer
 
 
 # By ourselves, when a transaction is aborted or a producer let go: nobody refused these.

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka import KafkaError as ClientError
+from confluent_kafka import KafkaException, TopicPartition
 
 from olstream import crash
 from olstream.checkpoint import Partition
 from olstream.config import Config
 from olstream.errors import KafkaError
 from olstream.io.claim import Claim
-from olstream.io.client import CALL_S, NOT_A_MEMBER, REFUSED, Errors, bounded, client_error, producer
+from olstream.io.client import CALL_S, NOT_A_MEMBER, REFUSED, Errors, bounded, client_error, pauses, producer
 from olstream.io.kafka_read import KafkaJournal
 from olstream.io.kafka_source import marked
 from olstream.io.outbox import NOBODY, Group, Outbox, Told
@@ -34,6 +34,7 @@ class PlainSink:
         told: Told = NOBODY,
     ) -> None:
         self.config = config
+        self.errors = errors
         self.told = told
         self.group: Group | None = None  # set once we have joined
         self.outbox = Outbox(config, journal, told, on_failed=self._failed)
@@ -50,18 +51,18 @@ class PlainSink:
 
     def publish(self, records: Records) -> None:
         self.outbox.columns.append(records)
-        self.outbox.send_columns(self._client, records)
+        self._attempt(lambda: self.outbox.send_columns(self._client, records))
 
     def publish_one(self, record: Outgoing) -> None:
         self.outbox.singles.append(record)
-        self.outbox.send_single(self._client, record)
+        self._attempt(lambda: self.outbox.send_single(self._client, record))
 
     def commit(self, line: Line | None, offsets: Mapping[Partition, int]) -> int:
         assert self.group is not None
         self._flush(line)
         if line is not None:
             self._make_sure_of_the_slot()
-        self._commit_offsets(self.group.consumer, marked(offsets))
+        self._commit_offsets(self.group, marked(offsets))
         self.told.outcome("committed")
         return self._claim.read_from
 
@@ -83,16 +84,18 @@ class PlainSink:
             self._claim.lines()  # somebody else's line stands before ours
         self._claim.read_from = at + 1
 
-    def _commit_offsets(self, consumer: Consumer, ours: list[TopicPartition]) -> None:
+    def _commit_offsets(self, group: Group, ours: list[TopicPartition]) -> None:
+        def commit() -> None:
+            group.consumer.commit(offsets=ours, asynchronous=False)
+
         give_up_s = time.monotonic() + self.config.kafka_wait_s
         while True:
             try:
                 crash.point("offsets.before")
-                bounded(
-                    lambda: consumer.commit(offsets=ours, asynchronous=False),
-                    self.config.kafka_wait_s,
-                    self.told.alive,
-                )
+                if group.is_rebalancing:
+                    commit()
+                else:
+                    bounded(commit, self.config.kafka_wait_s, self.told.alive)
                 crash.point("offsets.after")
                 return
             except KafkaException as exception:
@@ -107,21 +110,31 @@ class PlainSink:
     def _flush(self, line: Line | None) -> None:
         """Everything since the last commit, and the line, is with the broker."""
         give_up_s = time.monotonic() + self.config.kafka_wait_s
+        pause = pauses()
         if line is not None:
-            self.outbox.send_line(self._client, line)
+            self._attempt(lambda: self.outbox.send_line(self._client, line))
         crash.point("flush.before")
         while self._client.flush(CALL_S) > 0 or self._failures:
             failures, self._failures = self._failures, []
             for error in failures:
                 if error.code() in REFUSED or error.fatal() or time.monotonic() > give_up_s:
-                    raise KafkaError(f"Kafka does not take what this worker writes: {error.str()}")
+                    why = self.errors.trouble or error.str()
+                    raise KafkaError(f"Kafka does not take what this worker writes: {why}")
             if failures:
-                self.outbox.send_all(self._client)
+                time.sleep(next(pause))
+                self._attempt(lambda: self.outbox.send_all(self._client))
                 if line is not None:
-                    self.outbox.send_line(self._client, line)
+                    self._attempt(lambda: self.outbox.send_line(self._client, line))
             self.told.alive()
         crash.point("flush.after")
         self.outbox.clear()
+
+    def _attempt(self, send: Callable[[], None]) -> None:
+        """What the client refuses at once is a failure like one that it reports later: all is sent again."""
+        try:
+            send()
+        except KafkaException as exception:
+            self._failures.append(client_error(exception))
 
     def _failed(self, error: ClientError) -> None:
         self._failures.append(error)

@@ -13,7 +13,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException, Producer
@@ -30,6 +30,7 @@ from olstream.io.client import (
     Errors,
     bounded,
     client_error,
+    pauses,
     producer,
     transaction_timeout_of,
 )
@@ -41,8 +42,6 @@ from olstream.messages import Outgoing, Records
 from olstream.ports import Lost
 
 log = logging.getLogger(__name__)
-
-FIRST_PAUSE_S: Final = 0.02  # between a failed transaction and the next; doubled up to a second
 
 
 class TransactionalSink:
@@ -108,7 +107,7 @@ class TransactionalSink:
     def _commit(self, line: Line | None, offsets: Mapping[Partition, int]) -> None:
         outcome = "committed"
         give_up_s = time.monotonic() + self.config.kafka_wait_s
-        pause_s = FIRST_PAUSE_S
+        pause = pauses()
         self._attempt(lambda: self._end_with(line, offsets))
         while self._failure is not None:
             failure, self._failure = self._failure, None
@@ -122,8 +121,7 @@ class TransactionalSink:
                 why = self.errors.trouble or failure.str()
                 raise KafkaError(f"Kafka took no transaction for {self.config.kafka_wait_s:g} s: {why}")
             self.told.alive()
-            time.sleep(pause_s)  # what is refused at once may be so for minutes
-            pause_s = min(2 * pause_s, 1.0)
+            time.sleep(next(pause))
             self.outbox.refusals.clear()
             self._attempt(lambda: self.outbox.send_all(self._client))
             self._attempt(lambda: self._end_with(line, offsets))

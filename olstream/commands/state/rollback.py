@@ -116,6 +116,7 @@ class _Outsider:
     """Commits offsets of a group that has no members, as one of none."""
 
     consumer: Consumer
+    is_rebalancing: bool = False
 
 
 def _refuse_members(config: Config, place: Place) -> None:
