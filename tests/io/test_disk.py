@@ -16,12 +16,12 @@ from olstream.errors import ConfigError, FencedError, StateError
 from olstream.io.disk import Store, newest_first, slot_directories
 
 
-def checkpoint(seq: int, journal_offset: int = 3) -> Checkpoint:
+def checkpoint(seq: int, journal_offset: int = 3, lineage: str = "L") -> Checkpoint:
     weights = np.arange(6, dtype=np.float64).reshape(2, 3) + seq
     state = {"seen": seq, "names": ["a", "ü"]}, {"weights": weights, "empty": np.empty(0), "steps": np.array(seq)}
     offsets = {("events", 0): 10 * seq, ("events", 11): 7}
     return Checkpoint(
-        {"fraud": state}, {"fraud": f"digest-{seq}"}, Position("L", seq, journal_offset, offsets), {"bias": True}
+        {"fraud": state}, {"fraud": f"digest-{seq}"}, Position(lineage, seq, journal_offset, offsets), {"bias": True}
     )
 
 
@@ -83,6 +83,45 @@ def test_the_one_that_reaches_farthest_into_the_journal_is_the_newest_whatever_t
     loaded = store.load()
     assert loaded is not None and loaded.position.journal_offset == 21
     assert not earlier.exists()
+
+
+def test_where_a_lineage_begins_those_of_others_are_kept_aside_and_none_is_lost(tmp_path: Path) -> None:
+    store = opened(tmp_path, keep=2)
+    for seq in (8, 9):
+        store.save(checkpoint(seq))
+
+    store.begin(checkpoint(8, journal_offset=20, lineage="M"))
+    for seq in (9, 10, 11):
+        store.save(checkpoint(seq, journal_offset=12 + seq, lineage="M"))
+
+    assert [name.split("-")[:3] for name in folders(store)] == [
+        ["checkpoint", "000000000010", "000000000022"],
+        ["checkpoint", "000000000011", "000000000023"],
+        ["earlier", "checkpoint", "000000000008"],
+        ["earlier", "checkpoint", "000000000009"],
+    ]
+
+
+def test_until_the_others_are_aside_the_later_lineage_is_loaded(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.save(checkpoint(9))
+    store.save(checkpoint(2, journal_offset=20, lineage="M"))
+
+    loaded = store.load()
+
+    assert loaded is not None and loaded.position.lineage == "M"
+
+
+def test_what_cannot_be_read_is_not_called_another_lineage(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.save(checkpoint(1))
+    (manifest,) = store.directory.rglob("manifest.json")
+    manifest.write_bytes(b"{")
+    before = folders(store)
+
+    store.set_others_aside("M")
+
+    assert folders(store) == before
 
 
 def test_only_the_owner_can_read_it(tmp_path: Path) -> None:
