@@ -14,7 +14,7 @@ import msgspec
 from olstream.messages import Chunk, Example, Headers, Label, Outgoing, Reject
 from olstream.rows import Rows
 
-VALUE_MAX_BYTES: Final = 900_000  # of a dead letter: below the 1 MB that brokers take by default
+LONGEST_BYTES: Final = 900_000  # of a key, or a dead letter's value: below the 1 MB that brokers take by default
 CUT_BYTES: Final = 1024
 HEADERS_MAX_BYTES: Final = 16 * 1024
 
@@ -116,22 +116,25 @@ def dead_letter(chunk: Chunk, i: int, reject: Reject) -> tuple[bytes | None, byt
         ("olstream.timestamp", None if timestamp is None else b"%d" % timestamp),
     ]
     value = chunk.values[i]
-    letter = Outgoing("", chunk.keys[i], value, _first(chunk.headers[i] or [], HEADERS_MAX_BYTES) + why)
-    if value is not None and len(value) > VALUE_MAX_BYTES:
+    letter = Outgoing("", chunk.keys[i], value, first_of(chunk.headers[i] or []) + why)
+    while max(len(letter.value or b""), len(letter.key or b"")) > LONGEST_BYTES:
         letter = cut(letter)
     return letter.key, letter.value, letter.headers
 
 
 def cut(letter: Outgoing) -> Outgoing:
-    """The same dead letter with the beginning of its value only, and its size told. Cutting twice changes nothing."""
-    value = letter.value
-    if value is None or len(value) <= CUT_BYTES:
-        return letter
-    size = ("olstream.size", b"%d" % len(value))
-    return Outgoing(letter.topic, letter.key, value[:CUT_BYTES], [*letter.headers, size])
+    """The same dead letter with the beginning of its value only, then of its key, and what their sizes were."""
+    key, value = letter.key, letter.value
+    if value is not None and len(value) > CUT_BYTES:
+        size = ("olstream.size", b"%d" % len(value))
+        return Outgoing(letter.topic, key, value[:CUT_BYTES], [*letter.headers, size])
+    if key is not None and len(key) > CUT_BYTES:
+        size = ("olstream.key_size", b"%d" % len(key))
+        return Outgoing(letter.topic, key[:CUT_BYTES], value, [*letter.headers, size])
+    return letter
 
 
-def _first(headers: Headers, size_max: int) -> Headers:
+def first_of(headers: Headers, size_max: int = HEADERS_MAX_BYTES) -> Headers:
     """The first headers that fit together; the rest is left out."""
     kept: Headers = []
     size = 0

@@ -15,8 +15,8 @@ from typing import Any, Literal, TypeAlias
 
 from olstream.config import Config
 from olstream.decode import Decoder
-from olstream.encode import Encoder, dead_letter
-from olstream.messages import Chunk, Example, Headers, Outgoing, Records, Reject, Tombstone
+from olstream.encode import LONGEST_BYTES, Encoder, dead_letter, first_of
+from olstream.messages import Chunk, Example, Headers, Outgoing, Reason, Records, Reject, Tombstone
 from olstream.model import Model, Rows
 from olstream.route import Route, Router
 
@@ -79,7 +79,7 @@ class Pipeline:
 
     def process(self, chunk: Chunk, examples: Sequence[Example | Reject | Tombstone] | None = None) -> Processed:
         """Everything that follows from these records. `examples` where a file's reader has decoded them already."""
-        decoded = self._decode(chunk.values) if examples is None else examples
+        decoded = _less_long_keys(chunk.keys, self._decode(chunk.values) if examples is None else examples)
         done = Processed(chunk, [None] * len(chunk))
         routed = self._routed(chunk, decoded, done)
         groups: Iterable[tuple[Route, list[int]]] = routed.items()
@@ -160,10 +160,24 @@ class Pipeline:
         if not wanted:
             return None
         copied: list[Headers | None] = [
-            [(name, value) for name, value in headers if name in wanted] if headers else None
+            first_of([(name, value) for name, value in headers if name in wanted]) if headers else None
             for headers in chunk.headers
         ]
         return copied if any(copied) else None
+
+
+def _less_long_keys(
+    keys: Sequence[bytes | None], decoded: Sequence[Example | Reject | Tombstone]
+) -> Sequence[Example | Reject | Tombstone]:
+    """A prediction has its record's key: one that no topic would take is refused before anything is learnt."""
+    if max(map(len, filter(None, keys)), default=0) <= LONGEST_BYTES:
+        return decoded
+    return [
+        Reject(Reason.TOO_LARGE, f"its key has {len(key)} bytes, the limit is {LONGEST_BYTES}")
+        if key and len(key) > LONGEST_BYTES and not isinstance(one, Tombstone)
+        else one
+        for key, one in zip(keys, decoded, strict=True)
+    ]
 
 
 def _encode_rows(

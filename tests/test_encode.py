@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from olstream.config import LearnerConfig, MonitorConfig
-from olstream.encode import CUT_BYTES, HEADERS_MAX_BYTES, VALUE_MAX_BYTES, Encoder, cut, dead_letter
+from olstream.encode import CUT_BYTES, HEADERS_MAX_BYTES, LONGEST_BYTES, Encoder, cut, dead_letter
 from olstream.messages import Chunk, Example, Headers, Outgoing, Reason, Reject
 from olstream.model import Model
 
@@ -142,7 +142,7 @@ def test_a_dead_letter_is_the_record_with_its_reason() -> None:
     ]
 
 
-@pytest.mark.parametrize(("size", "is_cut"), [(VALUE_MAX_BYTES, False), (VALUE_MAX_BYTES + 1, True)])
+@pytest.mark.parametrize(("size", "is_cut"), [(LONGEST_BYTES, False), (LONGEST_BYTES + 1, True)])
 def test_a_long_value_is_cut(size: int, is_cut: bool) -> None:
     value = bytes(i % 251 for i in range(size))
 
@@ -150,6 +150,16 @@ def test_a_long_value_is_cut(size: int, is_cut: bool) -> None:
 
     assert kept == (value[:CUT_BYTES] if is_cut else value)
     assert dict(headers).get("olstream.size") == (str(size).encode() if is_cut else None)
+
+
+def test_a_long_key_is_cut_too() -> None:
+    chunk = chunk_of(1, b"{")
+    chunk.keys[0] = b"k" * (LONGEST_BYTES + 1)
+
+    key, value, headers = dead_letter(chunk, 0, Reject(Reason.TOO_LARGE, ""))
+
+    assert (key, value) == (b"k" * CUT_BYTES, b"{")
+    assert dict(headers)["olstream.key_size"] == str(LONGEST_BYTES + 1).encode()
 
 
 def test_headers_that_are_too_many_are_left_out() -> None:
@@ -168,4 +178,14 @@ def test_cutting_twice_changes_nothing() -> None:
     once = cut(letter)
 
     assert once.value == b"v" * CUT_BYTES and ("olstream.size", b"5000") in once.headers
-    assert cut(once) == once
+    assert cut(once) is once
+
+
+def test_of_a_letter_that_is_still_too_large_the_key_is_cut() -> None:
+    letter = Outgoing("dead-letters", b"k" * 5000, b"v" * 5000, [])
+
+    twice = cut(cut(letter))
+
+    assert (twice.key, twice.value) == (b"k" * CUT_BYTES, b"v" * CUT_BYTES)
+    assert twice.headers == [("olstream.size", b"5000"), ("olstream.key_size", b"5000")]
+    assert cut(twice) is twice

@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from olstream.config import Config
+from olstream.encode import HEADERS_MAX_BYTES, LONGEST_BYTES
 from olstream.messages import Chunk, Headers, Reason
 from olstream.model import Model
 from olstream.pipeline import Pipeline, Processed
@@ -124,6 +125,28 @@ def test_chosen_headers_are_copied_to_the_prediction() -> None:
     done = pipeline_of().process(chunk_of(labelled(0), labelled(1), headers=headers))
 
     assert done.outgoing[0].headers == [[("traceparent", b"00-ab")], None]
+
+
+def test_headers_that_no_topic_would_take_are_not_copied() -> None:
+    """They come after the learning, where nothing can be refused any more."""
+    headers: list[Headers | None] = [[("traceparent", b"00-ab"), ("tracestate", b"x" * HEADERS_MAX_BYTES)]]
+
+    done = pipeline_of().process(chunk_of(labelled(0), headers=headers))
+
+    assert done.outgoing[0].headers == [[("traceparent", b"00-ab")]]
+
+
+def test_a_record_is_refused_for_a_key_that_no_prediction_can_have() -> None:
+    pipeline = pipeline_of()
+    chunk = chunk_of(labelled(0), labelled(1), None)
+    chunk.keys[1] = chunk.keys[2] = b"k" * (LONGEST_BYTES + 1)
+
+    done = pipeline.process(chunk)
+
+    assert [p and p["id"] for p in published(done)] == [0, None, None]
+    assert {i: reject.reason for i, reject in done.rejects.items()} == {1: Reason.TOO_LARGE}
+    assert done.tombstones == 1
+    assert pipeline.models["a"].tally.seen == 1
 
 
 def test_a_label_without_features_is_counted_for_its_learner_and_nothing_else() -> None:

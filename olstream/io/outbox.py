@@ -93,7 +93,7 @@ class Outbox:
             self._refused(record.topic, error)
 
         crash.point("produce.before")
-        for _ in range(2):
+        while True:
             try:
                 self.produce(
                     client, record.topic, record.value, record.key, headers=record.headers, on_delivery=delivered
@@ -105,7 +105,8 @@ class Outbox:
                 if error.code() != ClientError.MSG_SIZE_TOO_LARGE:
                     raise
                 self._tell(record.topic, error)
-                shorten(record)
+                if not shorten(record):
+                    raise
 
     def send_line(self, client: Producer, line: Line) -> None:
         def delivered(error: ClientError | None, message: Message) -> None:
@@ -160,7 +161,10 @@ class Outbox:
         self.refusals.clear()
 
 
-def shorten(record: Outgoing) -> None:
-    """A record that is refused for its size is cut, never sent again unchanged."""
+def shorten(record: Outgoing) -> bool:
+    """A record that is refused for its size is cut, never sent again unchanged. False where nothing is left to cut."""
     smaller = cut(record)
-    record.value, record.headers = smaller.value, smaller.headers
+    if smaller is record:
+        return False
+    record.key, record.value, record.headers = smaller.key, smaller.value, smaller.headers
+    return True

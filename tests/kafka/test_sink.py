@@ -252,6 +252,22 @@ def test_a_dead_letter_that_the_topic_finds_too_large_is_cut_and_sent_once(
     assert bench.lines() == [1]
 
 
+@pytest.mark.parametrize("size", [5000, 1_500_000], ids=["for the broker", "for the client"])
+@pytest.mark.parametrize("guarantee", ["exactly_once", "at_least_once"])
+def test_of_a_dead_letter_whose_key_is_too_large_the_key_is_cut_too(
+    topics: Topics, name: str, stack: ExitStack, guarantee: str, size: int
+) -> None:
+    bench = Bench(topics, name, stack, guarantee=guarantee)
+    bench.take()
+    bench.sink.publish_one(Outgoing(bench.dead, b"k" * size, b"x" * 5000, [("olstream.reason", b"bad_json")]))
+
+    bench.commit()
+
+    (letter,) = topics.read(bench.dead)
+    assert (letter.key(), letter.value()) == (b"k" * 1024, b"x" * 1024)
+    assert bench.refused == [(bench.dead, "MSG_SIZE_TOO_LARGE")] * 2
+
+
 def test_offsets_carry_our_mark(topics: Topics, name: str, stack: ExitStack) -> None:
     bench = Bench(topics, name, stack)
     bench.take()
