@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from confluent_kafka.admin import (
     AdminClient,
@@ -19,8 +20,9 @@ from tests.kafka.chaos.verdict import assert_whole
 from tests.kafka.service import Worker
 from tests.kafka.topics import ANSWER_S, until
 
-KIP_848 = {"group.protocol": "consumer"}
-SASL = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-256"}
+RATE: Final = 300  # records a second: an outage leaves a heap, and all of it is learnt again for the verdict
+KIP_848: Final = {"group.protocol": "consumer"}
+SASL: Final = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-256"}
 
 
 @scenario(kafka_wait="2m")
@@ -66,7 +68,7 @@ def broker_down_for_longer_than_a_session(stage: Stage) -> None:
 
 
 def is_away(stage: Stage, go: Callable[[], None], seconds: Callable[[], float]) -> None:
-    with stage.flow():
+    with stage.flow(RATE):
         worker = stage.service.start().until_ready()
         for _ in range(stage.count):
             stage.until_more(1, worker)
@@ -97,7 +99,7 @@ def broker_down_at_start_for_a_minute(stage: Stage) -> None:
 def starts_before(stage: Stage, seconds: float) -> None:
     stage.kafka.kill()
     stage.fault()
-    with stage.flow():
+    with stage.flow(RATE):
         worker = stage.service.start()
         until(lambda: "no broker answers at" in worker.page("/ready"), "it says what it waits for")
         stage.work_on(seconds)
@@ -112,7 +114,7 @@ def starts_before(stage: Stage, seconds: float) -> None:
 @scenario(kafka_wait="4s")
 def broker_down_for_longer_than_kafka_wait(stage: Stage) -> None:
     """Nobody brings the broker back in time, neither at a start nor at work: the worker says so and ends."""
-    with stage.flow():
+    with stage.flow(RATE):
         stage.kafka.kill()
         at_start = stage.service.start()
         assert_gave_up(at_start, "gave up after kafka_wait (4 s): no broker answers at")
@@ -135,7 +137,7 @@ def topic_missing_at_start(stage: Stage) -> None:
     topic = f"{stage.group}-late"
     stage.service.predictions = topic
     stage.fault()
-    with stage.flow():
+    with stage.flow(RATE):
         worker = stage.service.start(output={"predictions": topic})
         until(lambda: f"there is no topic {topic}: make it" in worker.page("/ready"), "it says what it waits for")
         stage.topics.create(topic)
@@ -151,7 +153,7 @@ def credentials_refused(stage: Stage) -> None:
     stage.service.configure(kafka={"bootstrap.servers": stage.kafka.guarded, "sasl.username": stage.group})
     assert_gave_up(stage.service.start(), "Kafka refuses this client")
     permit(stage)
-    with stage.flow():
+    with stage.flow(RATE):
         worker = stage.service.start()
         stage.until_more(1, worker)
         forbid(stage)

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from typing import Final
 
 from tests.kafka.broker import FOR_TESTS
+from tests.kafka.chaos.brokers import KIP_848, RATE
 from tests.kafka.chaos.scenario import scenario
 from tests.kafka.chaos.stage import PATIENCE_S, Stage
 from tests.kafka.chaos.verdict import assert_whole
 from tests.kafka.topics import until
-
-KIP_848 = {"group.protocol": "consumer"}
 
 
 def transactions_at(stage: Stage) -> int:
@@ -61,7 +60,7 @@ def coordinators_killed_kip_848(stage: Stage) -> None:
 
 
 def killed_in_turn(stage: Stage) -> None:
-    with stage.flow():
+    with stage.flow(RATE):
         worker = stage.service.start().until_ready()
         for i in range(stage.count):
             stage.until_more(1, worker)
@@ -86,7 +85,7 @@ def moved(stage: Stage, role: Callable[[Stage], int], end: Callable[[int], None]
 @scenario(nodes=3, count=2, bounded=False, commit_interval="300ms")
 def transactions_move_twice(stage: Stage) -> None:
     """The coordinator of our transactions is killed, and at once the one that took over."""
-    with stage.flow():
+    with stage.flow(RATE):
         worker = stage.service.start().until_ready()
         for _ in range(stage.count):
             stage.until_more(1, worker)
@@ -118,7 +117,7 @@ def rolling_restart_kip_848(stage: Stage) -> None:
 
 
 def one_after_the_other(stage: Stage) -> None:
-    with stage.flow():
+    with stage.flow(RATE):
         worker = stage.service.start().until_ready()
         for _ in range(stage.count):
             for node in stage.kafka.nodes:

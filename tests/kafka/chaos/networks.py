@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
-from tests.kafka.chaos.proxy import END_TXN, Direction, Proxy
+from tests.kafka.chaos.brokers import KIP_848, RATE
+from tests.kafka.chaos.proxy import END_TXN, INIT_PRODUCER_ID, Direction, Proxy
 from tests.kafka.chaos.scenario import scenario
 from tests.kafka.chaos.stage import PATIENCE_S, Stage
 from tests.kafka.chaos.verdict import assert_whole
 from tests.kafka.service import Worker
 from tests.kafka.topics import until
 
-KIP_848 = {"group.protocol": "consumer"}
-TRANSACTION_S = 10.0  # after which the broker gives an open one up
+TRANSACTION_S: Final = 10.0  # after which the broker gives an open one up
 
 
 @contextmanager
@@ -50,21 +51,14 @@ def commit_request_late_kip_848(stage: Stage) -> None:
 
 def commit_is_resolved(stage: Stage, direction: Direction, outcome: str) -> None:
     with proxied(stage) as proxy:
-        with stage.flow():
+        with stage.flow(RATE):
             worker = stage.service.start().until_ready()
-            for _ in range(stage.count):
-                stage.until_more(1, worker)
-                before = worker.counted("olstream_commits_total", outcome=outcome)
-                hold = proxy.hold(direction, END_TXN, once=True)
-                assert hold.caught.wait(PATIENCE_S)
-                stage.fault()
-                until(
-                    lambda: worker.counted("olstream_commits_total", outcome=outcome) > before,  # noqa: B023
-                    outcome,
-                    PATIENCE_S,
-                )
-                hold.over.set()
-                stage.until_more(1, worker)
+            stage.until_more(1, worker)
+            hold = proxy.hold(direction, END_TXN, until=INIT_PRODUCER_ID)  # which a new producer begins with
+            stage.fault()
+            until(lambda: worker.counted("olstream_commits_total", outcome=outcome) == 1, outcome)
+            hold.let_go()
+            stage.until_more(1, worker)
         stage.finish(worker)
         assert_whole(stage)
 
@@ -96,7 +90,7 @@ def frozen_for_longer_than_a_session_kip_848(stage: Stage) -> None:
 @scenario(bounded=False, kafka_wait="2m", guarantee="at_least_once")
 def frozen_for_longer_than_a_session_at_least_once(stage: Stage) -> None:
     """The same without transactions, at a moment of its own."""
-    with stage.flow():
+    with stage.flow(RATE):
         worker = stage.service.start().until_ready()
         stage.until_more(1, worker)
         freeze(stage, worker, 60.0)
@@ -107,13 +101,13 @@ def frozen_for_longer_than_a_session_at_least_once(stage: Stage) -> None:
 
 def frozen(stage: Stage, seconds: float) -> None:
     with proxied(stage) as proxy:
-        with stage.flow():
+        with stage.flow(RATE):
             worker = stage.service.start().until_ready()
             for _ in range(stage.count):
                 stage.until_more(1, worker)
-                hold = proxy.hold("request", END_TXN, once=True)
+                hold = proxy.hold("request", END_TXN)
                 assert hold.caught.wait(PATIENCE_S)
-                freeze(stage, worker, seconds, hold.over.set)
+                freeze(stage, worker, seconds, hold.let_go)
                 stage.until_more(1, worker)
         stage.finish(worker)
         assert_whole(stage)
@@ -148,7 +142,7 @@ def connections_cut_kip_848(stage: Stage) -> None:
 
 def cut_again_and_again(stage: Stage) -> None:
     with proxied(stage) as proxy:
-        with stage.flow():
+        with stage.flow(RATE):
             worker = stage.service.start()
             for _ in range(stage.count):
                 proxy.delay_s = stage.rng.choice((0.0, 0.0, 0.01, 0.05))
@@ -182,7 +176,7 @@ def one_way_only_kip_848(stage: Stage) -> None:
 def one_direction(stage: Stage) -> None:
     directions: tuple[Direction, Direction] = ("request", "answer")
     with proxied(stage) as proxy:
-        with stage.flow():
+        with stage.flow(RATE):
             worker = stage.service.start().until_ready()
             for i in range(stage.count):
                 stage.until_more(1, worker)
@@ -190,7 +184,7 @@ def one_direction(stage: Stage) -> None:
                 stage.fault()
                 stage.work_on(stage.rng.uniform(5, 40))
                 assert worker.status("/live") == 200, worker.said()[-3000:]
-                hold.over.set()
+                hold.let_go()
             stage.until_more(1, worker)
         stage.finish(worker)
         assert_whole(stage)

@@ -10,30 +10,37 @@ import socket
 import struct
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
 from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Final, Literal, Self, TypeAlias
 
 Direction: TypeAlias = Literal["request", "answer"]
 
-END_TXN: Final = 26  # the request that commits, or aborts
+# Kinds of requests.
+INIT_PRODUCER_ID: Final = 22
+END_TXN: Final = 26  # commits, or aborts
 
 
-@dataclass(frozen=True)
 class Hold:
-    """Stalls a connection from the first such message on, in its direction, until it is over."""
+    """Stalls each connection from its first message of a kind on, in one direction, until all of them are let go."""
 
-    direction: Direction
-    kind: int | None = None  # of any kind without
-    once: bool = False  # one connection only
-    caught: Event = field(default_factory=Event)
-    over: Event = field(default_factory=Event)
+    def __init__(self, direction: Direction, kind: int | None = None, until: int | None = None) -> None:
+        """Without a kind the first message of any kind is one. Catches no more once there is a request like `until`."""
+        self.caught = Event()
+        self._direction, self._kind, self._until = direction, kind, until
+        self._catches = True
+        self._over = Event()
 
     def stall(self, direction: Direction, kind: int | None) -> None:
-        if direction == self.direction and self.kind in (None, kind) and not (self.once and self.caught.is_set()):
+        if direction == "request" and self._until is not None and kind == self._until:
+            self._catches = False
+        if self._catches and direction == self._direction and self._kind in (None, kind):
             self.caught.set()
-            self.over.wait()
+            self._over.wait()
+
+    def let_go(self) -> None:
+        self._catches = False
+        self._over.set()
 
 
 class Proxy:
@@ -44,16 +51,16 @@ class Proxy:
         self.delay_s = 0.0  # of each message, one after the other
         self._target = target
         self._hold = Hold("request")
-        self._hold.over.set()
+        self._hold.let_go()
         self._open: set[socket.socket] = set()
         self._lock = Lock()
         self._listener = socket.create_server(("127.0.0.1", port))
         Thread(target=self._accept, name="proxy", daemon=True).start()
 
-    def hold(self, direction: Direction, kind: int | None = None, once: bool = False) -> Hold:
+    def hold(self, direction: Direction, kind: int | None = None, until: int | None = None) -> Hold:
         """There is one hold at a time; the one before is over."""
-        self._hold.over.set()
-        self._hold = Hold(direction, kind, once)
+        self._hold.let_go()
+        self._hold = Hold(direction, kind, until)
         return self._hold
 
     def cut(self) -> None:
@@ -71,7 +78,7 @@ class Proxy:
             self._listener.shutdown(socket.SHUT_RDWR)  # ends a waiting accept, which close alone does not
         self._listener.close()
         self.cut()
-        self._hold.over.set()
+        self._hold.let_go()
 
     def _accept(self) -> None:
         with suppress(OSError):
