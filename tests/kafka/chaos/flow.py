@@ -12,6 +12,7 @@ from typing import Final, Self
 from confluent_kafka import Producer
 
 from tests.kafka.events import events
+from tests.kafka.topics import until
 
 BAD_EVERY: Final = 97
 NULL_EVERY: Final = 211
@@ -52,6 +53,11 @@ class Flow:
             self._producer.produce(self.topic, next(self._values), partition=self.fed % self.partitions)
             self.fed += 1
         self._producer.poll(0)
+
+    def widen(self, partitions: int) -> None:
+        """The topic has grown: feed the new partitions too."""
+        until(lambda: len(self._producer.list_topics(self.topic).topics[self.topic].partitions) == partitions, "seen")
+        self.partitions = partitions
 
     def flush(self) -> None:
         assert self._producer.flush(FLUSH_S) == 0, "the broker took not all of the stream"

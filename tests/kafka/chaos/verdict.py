@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 from tests.kafka.chaos.flow import has_label, id_of, is_good
 from tests.kafka.chaos.stage import PATIENCE_S, SECRET, Stage
-from tests.kafka.service import inspect, olstream
+from tests.kafka.service import Worker, inspect, olstream
 from tests.kafka.topics import headers
 
 Place: TypeAlias = tuple[int, int]  # partition and offset of an input record
@@ -70,17 +71,18 @@ def journal_lines(stage: Stage) -> list[dict[str, Any]]:
 
 
 def assert_journal_covers(stage: Stage, inputs: Inputs) -> None:
-    """The ranges of all lines together are the input, without overlap; each slot's seq has no hole."""
+    """Each record stands in one range of all lines together, and no ranges overlap; each slot's seq has no hole."""
     lines = [line for line in journal_lines(stage) if "seq" in line]
     if not stage.exactly_once:  # a line may be there twice, and count once: that is what `state verify` looks at
         return
     ranges = sorted((partition, start, end) for line in lines for _, partition, start, end in line["ranges"])
     for partition in range(stage.partitions):
         ours = [(start, end) for p, start, end in ranges if p == partition]
-        end = 1 + max(offset for p, offset in inputs if p == partition)
-        bounds = [0, *(bound for each in ours for bound in each), end]
-        torn = [(a, b) for a, b in zip(bounds[::2], bounds[1::2], strict=True) if a != b]
-        assert not torn, f"the journal has holes or overlaps in partition {partition}: {torn[:3]}"
+        overlapping = [(one, next_one) for one, next_one in pairwise(ours) if next_one[0] < one[1]]
+        assert not overlapping, f"ranges of the journal overlap in partition {partition}: {overlapping[:3]}"
+        covered = {offset for start, end in ours for offset in range(start, end)}
+        left_out = [offset for p, offset in inputs if p == partition and offset not in covered]
+        assert not left_out, f"the journal names no line for offsets of partition {partition}: {left_out[:3]}"
     for slot in stage.services:
         numbers = [line["seq"] for line in lines if line["slot"] == slot]
         assert numbers == list(range(1, len(numbers) + 1)), f"the lines of slot {slot} are not numbered through"
@@ -102,6 +104,15 @@ def assert_as_if_undisturbed(stage: Stage, inputs: Inputs) -> None:
     done = olstream(*arguments, deadline_s=PATIENCE_S)
     assert done.returncode == 0, f"exit {done.returncode}: {done.stderr}"
     assert service.inspect()["digest"] == inspect(state)["digest"], "the digest is not that of an undisturbed run"
+
+
+def assert_ended(worker: Worker, code: int, *words: str) -> None:
+    """It ends with this exit code, and its last word is a sentence that says all of these."""
+    found = worker.wait(PATIENCE_S)
+    sentence = ([line for line in worker.said().splitlines() if line.startswith("olstream: ")] or [""])[-1]
+    assert found == code, f"exit {found} instead of {code}: {worker.said()[-3000:]}"
+    missing = [word for word in words if word not in sentence]
+    assert not missing, f"{missing} is not in: {sentence}"
 
 
 def assert_logs_are_clean(stage: Stage) -> None:
