@@ -164,6 +164,7 @@ class App:
                 on_change=watch.group_changed,
                 on_statistics=lambda text: watch.statistics(text, source.next),
                 on_gap=self.metrics.offsets_lost,
+                in_doubt=recovered.in_doubt,
             )
             stack.callback(source.close)
             sink.group = source

@@ -12,6 +12,7 @@ count; reading and writing them is the business of `io`.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -135,6 +136,7 @@ def lineage_lines(
     after_seq: int,
     committed: Mapping[Partition, int] | None = None,
     known_seq: int = 0,
+    holder: str | None = None,
 ) -> list[Line]:
     """The lines of a lineage that count after `after_seq`, without holes; StateError where one is missing.
 
@@ -142,13 +144,21 @@ def lineage_lines(
     counts only where the group has committed all its ranges, not after a later run's opening line (it
     was a zombie's), and not where a later line of the lineage took its seq or one before it. Up to
     `known_seq` a checkpoint was built on them: they count wherever the group was moved to since.
+    `holder`: the run that held the slot where these lines begin.
     """
     own = [line for line in lines if line.lineage == lineage]
     if committed is not None:
-        own = _settled(own, committed, known_seq)
+        own = _settled(own, committed, known_seq, holder)
     counting = [line for line in own if line.seq is not None and line.seq > after_seq]
     _refuse_hole(counting, after_seq)
     return counting
+
+
+def in_doubt(lines: Sequence[Line], lineage: str, after_seq: int, holder: str | None) -> list[Line]:
+    """at_least_once: lines after the last that counts, which will too if their writer commits their offsets yet."""
+    own = [line for line in lines if line.lineage == lineage]
+    everything = dict.fromkeys(reached(own), sys.maxsize)
+    return [line for line in _settled(own, everything, 0, holder) if (line.seq or 0) > after_seq]
 
 
 def _refuse_hole(counting: Sequence[Line], after_seq: int) -> None:
@@ -161,26 +171,24 @@ def _refuse_hole(counting: Sequence[Line], after_seq: int) -> None:
             )
 
 
-def _settled(own: Iterable[Line], committed: Mapping[Partition, int], known_seq: int) -> list[Line]:
+def _settled(
+    own: Iterable[Line], committed: Mapping[Partition, int], known_seq: int, holder: str | None = None
+) -> list[Line]:
     settled: list[Line] = []
-    run = None
-    runs_ended: set[str] = set()
     for line in own:
         if line.is_opening:
-            if run is not None and line.run != run:
-                runs_ended.add(run)
-            run = line.run
-            runs_ended.discard(line.run)
-        elif line.run not in runs_ended:
+            holder = line.run
+        elif holder in (None, line.run):
             while settled and settled[-1].seq is not None and line.seq is not None and settled[-1].seq >= line.seq:
                 settled.pop()
             settled.append(line)
-    while settled and (settled[-1].seq or 0) > known_seq and not _below(settled[-1], committed):
+    while settled and (settled[-1].seq or 0) > known_seq and not is_below(settled[-1], committed):
         settled.pop()
     return settled
 
 
-def _below(line: Line, committed: Mapping[Partition, int]) -> bool:
+def is_below(line: Line, committed: Mapping[Partition, int]) -> bool:
+    """Whether all that the line names is committed."""
     return all(committed.get((r.topic, r.partition), -1) >= r.end for r in line.ranges)
 
 

@@ -100,6 +100,8 @@ class Loop:
             return
         self.commit()
         if not self.committed_since_checkpoint:
+            if not self.source.is_settled():
+                return
             # Idle: nothing of ours stands in between, so the next start need not read what others wrote.
             end = self.sink.look()
             self.position = self.position if end is None else replace(self.position, journal_offset=end)

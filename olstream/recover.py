@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
@@ -18,7 +18,7 @@ from olstream.checkpoint import Checkpoint, Partition, Position
 from olstream.config import Config
 from olstream.errors import StateError
 from olstream.facts import refuse_other_place
-from olstream.journal import Line, ancestry, last_seq, lineage_lines, lines_before, newest_lineage, reached
+from olstream.journal import Line, ancestry, in_doubt, last_seq, lineage_lines, lines_before, newest_lineage, reached
 from olstream.messages import Chunk
 from olstream.model import Model, digest_of
 from olstream.pipeline import Processed
@@ -32,6 +32,7 @@ log = logging.getLogger(__name__)
 Found: TypeAlias = Literal["checkpoint", "older checkpoint", "journal", "new"]  # what the models were built from
 
 SINCE: Final = "settings_since"  # fact of a checkpoint: [lineage, seq] from which on all was learnt under its settings
+RUN: Final = "run"  # fact of a checkpoint: who held the slot at its place in the journal
 LOST: Final = "lost"  # fact of a checkpoint: so many records were gone that led to it, and nobody can learn it again
 START_AFRESH = "set checkpoint.on_missing: fresh to begin with an empty model"
 
@@ -46,6 +47,7 @@ class Recovered:
     found: Found
     facts: Mapping[str, Any]  # for the checkpoints to come
     then: Mapping[str, Any] = field(default_factory=dict)  # those of the checkpoint
+    in_doubt: Sequence[Line] = ()  # at_least_once: what was flushed before, and not committed as far as anybody knows
 
 
 @dataclass(slots=True)
@@ -59,6 +61,7 @@ class _Plan:
     opening: Line
     since: tuple[str, int] | None  # lineage and seq: from there on all was learnt under these settings
     before: list[Line] = field(default_factory=list)  # of earlier lineages, when all of the journal is learnt again
+    holder: str | None = None  # the run that held the slot there; None where the journal itself tells
 
 
 class Recovery:
@@ -96,15 +99,20 @@ class Recovery:
         lines = [line for line in self.journal.read(plan.position.journal_offset) if line.offset < opened_at]
         self._refuse_newer_lineage(lines, plan.position.lineage)
         self.store.set_others_aside(plan.position.lineage)
-        own = lineage_lines(lines, plan.position.lineage, plan.position.seq, self._committed(lines))
+        lineage, committed = plan.position.lineage, self._committed(lines)
+        own = lineage_lines(lines, lineage, plan.position.seq, committed, holder=plan.holder)
         position, replayed = self._learn_again(plan, plan.before + own)
-        position = Position(position.lineage, position.seq, opened_at + 1, position.offsets)
+        doubtful = [] if committed is None else in_doubt(lines, lineage, position.seq, plan.holder)
+        begins, holder = (doubtful[0].offset, doubtful[0].run) if doubtful else (opened_at + 1, self.run_id)
+        position = replace(position, journal_offset=begins)
         models = self._under_todays_settings(plan, position)
         is_changed = settings(plan.config) != settings(self.config)
         facts = {**self.facts, SINCE: (position.lineage, position.seq) if is_changed else plan.since}
         if is_changed or self.inputs.lost or "checkpoint" not in plan.found:
-            self.store.save(checkpoint_of(self.config, models, position, {**facts, LOST: self.inputs.lost}))
-        return Recovered(models, position, replayed, plan.found, facts, checkpoint.facts if checkpoint else {})
+            told = {**facts, LOST: self.inputs.lost, RUN: holder}
+            self.store.save(checkpoint_of(self.config, models, position, told))
+        then = checkpoint.facts if checkpoint else {}
+        return Recovered(models, position, replayed, plan.found, facts, then, doubtful)
 
     def _from_checkpoint(self, checkpoint: Checkpoint) -> _Plan:
         refuse_other_place(checkpoint.facts, self.facts)
@@ -115,7 +123,9 @@ class Recovery:
         opening = Line(self.config.slot, self.run_id, position.lineage, starts=starts)
         found: Found = "older checkpoint" if self.store.skipped else "checkpoint"
         models |= new  # which are in no route of that time
-        return _Plan(position, config, models, found, opening, checkpoint.facts.get(SINCE))
+        return _Plan(
+            position, config, models, found, opening, checkpoint.facts.get(SINCE), holder=checkpoint.facts.get(RUN)
+        )
 
     def _without_checkpoint(self) -> _Plan:
         lines = self.journal.read(0)

@@ -17,7 +17,7 @@ from olstream.errors import StateError
 from olstream.journal import Line, ancestry, last_seq, lineage_lines, lines_before, reached
 from olstream.model import Model, digest_of
 from olstream.ports import Inputs, Journal
-from olstream.recover import LOST, SINCE, begun, refuse_other_starts
+from olstream.recover import LOST, RUN, SINCE, begun, refuse_other_starts
 from olstream.relearn import brought_back, committed_of, learn_again, under
 from olstream.settings import with_settings
 from olstream.start import Beginning
@@ -92,7 +92,8 @@ class Verification:
         position = self.oldest.position
         found = self.journal.read(position.journal_offset)
         committed = committed_of(found, self.config, self.inputs)
-        lines = lineage_lines(found, position.lineage, position.seq, committed, self.newest.seq)
+        holder = self.oldest.facts.get(RUN)
+        lines = lineage_lines(found, position.lineage, position.seq, committed, self.newest.seq, holder)
         return _Walk.of(self.oldest, self.config), lines
 
     def _from_empty(self) -> tuple[_Walk, list[Line]]:

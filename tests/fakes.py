@@ -63,6 +63,9 @@ class FakeSource:
         starts, self._unmarked = self._unmarked, {}
         return starts
 
+    def is_settled(self) -> bool:
+        return True
+
     def poll(self, records_max: int, timeout_s: float) -> list[Chunk]:
         self.world.tick()
         chunks = []

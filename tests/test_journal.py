@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from olstream.errors import StateError
-from olstream.journal import RANGES_MAX, RECORDS_MAX, Learnt, Line, Range, ancestry, ends, lineage_lines
+from olstream.journal import RANGES_MAX, RECORDS_MAX, Learnt, Line, Range, ancestry, ends, in_doubt, lineage_lines
 from olstream.messages import Chunk
 
 
@@ -103,6 +103,22 @@ def test_a_zombies_line_after_a_later_runs_opening_does_not_count() -> None:
     counting = lineage_lines(lines, "L", 0, {("events", 0): 100})
 
     assert [(found.run, found.seq) for found in counting] == [("r1", 1), ("r2", 2)]
+
+
+def test_a_zombies_line_among_those_of_the_run_that_holds_the_slot_does_not_count() -> None:
+    """A checkpoint knows who holds the slot at its place: the opening lines may lie before it."""
+    lines = [line(4, 9, 12, run="r2"), line(3, 7, 11, run="r1"), line(5, 12, 15, run="r2")]
+
+    counting = lineage_lines(lines, "L", 3, {("events", 0): 100}, holder="r2")
+
+    assert [(found.run, found.seq) for found in counting] == [("r2", 4), ("r2", 5)]
+
+
+def test_lines_that_were_not_committed_as_far_as_anybody_knows_are_in_doubt() -> None:
+    lines = [line(2, 5, 9), line(3, 9, 12), opening("r2"), line(3, 9, 14)]
+
+    assert [found.seq for found in lineage_lines(lines, "L", 1, {("events", 0): 9}, holder="r1")] == [2]
+    assert in_doubt(lines, "L", 2, "r1") == [line(3, 9, 12)]
 
 
 def test_a_line_takes_the_place_of_those_from_its_seq_on() -> None:

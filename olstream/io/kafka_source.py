@@ -11,7 +11,7 @@ the poll that waits for it. A reader beside it answers questions.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, Message, TopicPartition
@@ -34,7 +34,7 @@ from olstream.io.client import (
     to_chunk,
 )
 from olstream.io.kafka_read import KafkaJournal
-from olstream.journal import ends
+from olstream.journal import Line, ends, is_below, reached
 from olstream.messages import Chunk
 from olstream.ports import Lost
 
@@ -58,8 +58,12 @@ class KafkaSource:
         on_change: Callable[[str, Mapping[Partition, int]], None] = lambda _kind, _next: None,
         on_statistics: Callable[[str], None] = lambda _: None,
         on_gap: Callable[[str, int], None] = lambda _topic, _lost: None,
+        in_doubt: Sequence[Line] = (),
     ) -> None:
-        """`learnt`: how far this slot has learnt each partition; a committed offset below it is a reset."""
+        """`learnt`: how far this slot has learnt each partition; a committed offset below it is a reset.
+
+        `in_doubt`: lines that did not count when the models were recovered, and will should they be committed yet.
+        """
         self.config = config
         self.journal = journal
         self.learnt = learnt
@@ -70,6 +74,7 @@ class KafkaSource:
         self._unmarked: dict[Partition, int] = {}
         self._overtaken: set[Partition] = set()  # retention took what they would hand out next
         self.is_rebalancing = False
+        self.in_doubt = list(in_doubt)
         self._before_revoke: Callable[[], None] = lambda: None
         self._failure: Exception | None = None
         self._incremental = not membership(config)  # KIP-848 assigns step by step
@@ -87,6 +92,9 @@ class KafkaSource:
     def unmarked(self) -> Mapping[Partition, int]:
         starts, self._unmarked = self._unmarked, {}
         return starts
+
+    def is_settled(self) -> bool:
+        return not self.in_doubt
 
     def poll(self, records_max: int, timeout_s: float) -> list[Chunk]:
         self._go_past_gaps()
@@ -218,15 +226,10 @@ class KafkaSource:
     # Where a partition begins.
 
     def _starts(self, partitions: list[TopicPartition]) -> dict[Partition, int]:
-        committed = self._ask(
-            lambda timeout_s: self._reader.committed(partitions, timeout_s),
-            f"what group {self.config.group} has committed",
-        )
+        self._settle(partitions)
         starts: dict[Partition, int] = {}
         strangers: dict[Partition, int] = {}
-        for tp in committed:
-            if tp.error is not None:
-                raise KafkaError(f"cannot read the committed offset of {tp.topic}[{tp.partition}]: {tp.error.str()}")
+        for tp in self._committed(partitions):
             at = tp.topic, tp.partition
             if tp.offset >= 0 and (tp.metadata or "").startswith(MARK):
                 starts[at] = tp.offset
@@ -243,6 +246,28 @@ class KafkaSource:
             if at in strangers or starts[at] > start:
                 self._unmarked[at] = starts[at]
         return starts
+
+    def _settle(self, taken: Iterable[TopicPartition]) -> None:
+        """Whoever wrote the lines in doubt has committed by now, or cannot any more."""
+        if not self.in_doubt:
+            return
+        named = [TopicPartition(*at) for at in reached(self.in_doubt)]
+        committed = {(tp.topic, tp.partition): tp.offset for tp in self._committed(named)}
+        if any(is_below(line, committed) for line in self.in_doubt):
+            raise Lost("an earlier life of this slot has committed after we had looked")
+        # A static member has its forerunner's place; without names that one may still hold what was not taken yet.
+        ours = {(tp.topic, tp.partition) for tp in taken}
+        self.in_doubt = [line for line in self.in_doubt if self._incremental and not ours & reached([line]).keys()]
+
+    def _committed(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
+        found = self._ask(
+            lambda timeout_s: self._reader.committed(partitions, timeout_s),
+            f"what group {self.config.group} has committed",
+        )
+        for tp in found:
+            if tp.error is not None:
+                raise KafkaError(f"cannot read the committed offset of {tp.topic}[{tp.partition}]: {tp.error.str()}")
+        return found
 
     def _refuse_reset(self, strangers: Mapping[Partition, int]) -> None:
         """An offset without our mark, of a partition that some slot's journal names: the group was reset.

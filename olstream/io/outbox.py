@@ -23,6 +23,7 @@ class Group(Protocol):
 
     consumer: Consumer
     is_rebalancing: bool  # inside a callback, where no other thread may call the consumer
+    in_doubt: list[Line]  # of earlier lives, and not committed as far as we know
 
 
 # By ourselves, when a transaction is aborted or a producer let go: nobody refused these.

@@ -63,6 +63,8 @@ class PlainSink:
         if line is not None:
             self._make_sure_of_the_slot()
         self._commit_offsets(self.group, marked(offsets))
+        if line is not None:
+            self.group.in_doubt.clear()  # it has taken their place
         self.told.outcome("committed")
         return self._claim.read_from
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 
 import pytest
 from confluent_kafka import KafkaError as ClientError
@@ -19,6 +20,7 @@ from olstream.io.plain import PlainSink
 from olstream.io.transactional import TransactionalSink
 from olstream.journal import Line, Range
 from olstream.messages import Outgoing, Records
+from olstream.ports import Lost
 from tests.kafka.topics import Topics, until
 
 LINE = Line(0, "run", "lineage", 1, (Range("in", 0, 0, 3),))
@@ -81,8 +83,12 @@ class Bench:
                 taken += chunk.values
         self.sink.publish(Records(self.output, [None] * 3, [b"1", b"2", b"3"]))
 
+    @property
+    def line(self) -> Line:
+        return replace(LINE, ranges=(Range(self.input, 0, 0, 3),))
+
     def commit(self) -> int:
-        return self.sink.commit(LINE, {(self.input, 0): 3})
+        return self.sink.commit(self.line, {(self.input, 0): 3})
 
     def published(self) -> list[bytes | None]:
         return [message.value() for message in self.topics.read(self.output)]
@@ -276,3 +282,31 @@ def test_offsets_carry_our_mark(topics: Topics, name: str, stack: ExitStack) -> 
 
     (committed,) = bench.source.consumer.committed(bench.source.consumer.assignment(), 30)
     assert (committed.offset, committed.metadata) == (3, "olstream")
+
+
+def test_a_commit_that_comes_after_the_next_life_has_looked_makes_that_one_recover_again(
+    topics: Topics, name: str, stack: ExitStack
+) -> None:
+    """Without transactions: a line that did not count when the models were recovered does so now."""
+    bench = Bench(topics, name, stack, guarantee="at_least_once")
+    bench.take()
+    bench.commit()
+    late = KafkaSource(bench.config, bench.journal, {}, Errors(), in_doubt=[bench.line])
+    stack.callback(late.close)
+
+    with pytest.raises(Lost):
+        until(lambda: bool(late.poll(10, 0.1)), "there is nothing to poll")
+
+
+def test_a_line_of_an_earlier_life_is_in_doubt_until_its_place_in_the_group_is_taken(
+    topics: Topics, name: str, stack: ExitStack
+) -> None:
+    bench = Bench(topics, name, stack, guarantee="at_least_once")
+    bench.take()
+    next_life = KafkaSource(bench.config, bench.journal, {}, Errors(), in_doubt=[bench.line])
+    stack.callback(next_life.close)
+
+    before = next_life.is_settled()
+    until(lambda: bool(next_life.poll(10, 0.1)), "it takes the records anew")
+
+    assert (before, next_life.is_settled()) == (False, True)

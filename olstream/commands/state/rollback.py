@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,6 +18,7 @@ from olstream.config import Config, load
 from olstream.errors import ConfigError, FencedError
 from olstream.io.disk import Store
 from olstream.io.kept import Kept, kept
+from olstream.journal import Line
 from olstream.properties import for_client
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ class _Outsider:
 
     consumer: Consumer
     is_rebalancing: bool = False
+    in_doubt: list[Line] = field(default_factory=list)
 
 
 def _refuse_members(config: Config, place: Place) -> None:
