@@ -7,7 +7,8 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from tests.kafka.service import Service, inspect, olstream
+from olstream.__main__ import main
+from tests.kafka.service import Service, inspect
 
 
 def replay_into(service: Service, values: list[bytes], state: Path, **settings: object) -> None:
@@ -16,8 +17,7 @@ def replay_into(service: Service, values: list[bytes], state: Path, **settings: 
     config, file = name.with_suffix(".yaml"), name.with_suffix(".ndjson")
     config.write_text(json.dumps(service.config | settings))
     file.write_bytes(b"\n".join(values))
-    done = olstream("replay", str(config), str(file), "--state", str(state))
-    assert done.returncode == 0, done.stderr
+    assert main(["replay", str(config), str(file), "--state", str(state)]) == 0
 
 
 def learnt_from(service: Service, values: list[bytes]) -> dict[str, Any]:
