@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from threading import Event, Lock, Thread
 from typing import Any, Final, Literal, TypeVar, overload
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 
 from olstream import logs
@@ -70,6 +70,18 @@ def answered(client: Consumer, ask: Callable[[float], T], what: str, patience_s:
             )
         client.poll(PAUSE_S)  # its complaints are heard in there alone, that it is refused among them
         alive()
+
+
+def watermarks(client: Consumer, topic: str, partition: int, timeout_s: float) -> tuple[int, int]:
+    """Where a partition begins and ends, as a client of this isolation sees it.
+
+    By itself a client goes on asking a leader that is gone, for as long as metadata.max.age.ms: 15 minutes.
+    """
+    try:
+        return client.get_watermark_offsets(TopicPartition(topic, partition), timeout_s)
+    except KafkaException:
+        client.list_topics(topic, timeout_s)  # for the next time
+        raise
 
 
 def is_for_good(error: ClientError) -> bool:

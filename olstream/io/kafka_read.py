@@ -19,7 +19,7 @@ from olstream import crash
 from olstream.checkpoint import Partition
 from olstream.config import Config
 from olstream.errors import KafkaError, StateError
-from olstream.io.client import REFUSED, Errors, answered, reader, to_chunk
+from olstream.io.client import REFUSED, Errors, answered, reader, to_chunk, watermarks
 from olstream.journal import Line, Range
 from olstream.messages import Chunk
 
@@ -105,15 +105,14 @@ class Watermarks:
     def at_once(self, topic: str, partition: int) -> tuple[int, int] | None:
         """The same, or None where no broker tells within a second."""
         try:
-            return self.consumer.get_watermark_offsets(TopicPartition(topic, partition), AT_ONCE_S)
+            return watermarks(self.consumer, topic, partition, AT_ONCE_S)
         except KafkaException:
             return None
 
     def of(self, topic: str, partition: int) -> tuple[int, int]:
-        at = TopicPartition(topic, partition)
         return answered(
             self.consumer,
-            lambda timeout_s: self.consumer.get_watermark_offsets(at, timeout_s),
+            lambda timeout_s: watermarks(self.consumer, topic, partition, timeout_s),
             f"the offsets of {topic}[{partition}]",
             self.patience_s,
             self.alive,

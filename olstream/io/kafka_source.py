@@ -32,6 +32,7 @@ from olstream.io.client import (
     reader,
     tells_of,
     to_chunk,
+    watermarks,
 )
 from olstream.io.kafka_read import KafkaJournal
 from olstream.journal import Line, ends, is_below, reached
@@ -310,7 +311,7 @@ class KafkaSource:
         low: int
         high: int  # the stable end: what is in an open transaction is still to come
         low, high = self._ask(
-            lambda timeout_s: self._reader.get_watermark_offsets(TopicPartition(*at), timeout_s),
+            lambda timeout_s: watermarks(self._reader, *at, timeout_s),
             f"the offsets of {at[0]}[{at[1]}]",
         )
         return high if fresh and self.config.input.start == "latest" else low

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import pytest
 from confluent_kafka import KafkaError as ClientError
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaException, TopicPartition
 
 from olstream.errors import KafkaError
-from olstream.io.client import answered
+from olstream.io.client import answered, watermarks
 
 
 @dataclass
@@ -54,3 +54,33 @@ def test_who_may_not_know_does_not_ask_again() -> None:
 def test_patience_ends() -> None:
     with pytest.raises(KafkaError, match="did not tell the time for 0 s"):
         ask(FakeClient([ClientError._TIMED_OUT] * 9), patience_s=0.0)
+
+
+class FakeReader(FakeClient):
+    """Asks the leader that it knows, which is gone, until it is told to look."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.leader = "gone"
+
+    def get_watermark_offsets(self, partition: TopicPartition, timeout_s: float) -> tuple[int, int]:
+        if self.leader == "gone":
+            raise KafkaException(ClientError(ClientError._TIMED_OUT))
+        return 3, 5
+
+    def list_topics(self, topic: str, timeout_s: float) -> None:
+        self.leader = "found"
+
+
+def test_a_partition_that_has_another_leader_now_is_found_there() -> None:
+    reader = FakeReader()
+
+    found = answered(
+        reader,  # type: ignore[arg-type]
+        lambda timeout_s: watermarks(reader, "in", 0, timeout_s),  # type: ignore[arg-type]
+        "the offsets of in[0]",
+        60.0,
+        lambda: None,
+    )
+
+    assert found == (3, 5)

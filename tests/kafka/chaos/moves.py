@@ -41,19 +41,19 @@ def _java_hash(text: str) -> int:
     return hashed - (1 << 32) if hashed >> 31 else hashed
 
 
-@scenario(nodes=3, count=3, commit_interval="300ms")
+@scenario(nodes=3, count=3, commit_interval="300ms", kafka_wait="2m")
 def coordinators_killed(stage: Stage) -> None:
     """The node of our transactions, that of our group and that of our input are killed in turn, at work."""
     killed_in_turn(stage)
 
 
-@scenario(nodes=3, count=3, bounded=False, guarantee="at_least_once")
+@scenario(nodes=3, count=3, bounded=False, guarantee="at_least_once", kafka_wait="2m")
 def coordinators_killed_at_least_once(stage: Stage) -> None:
     """The same without transactions."""
     killed_in_turn(stage)
 
 
-@scenario(nodes=3, count=3, bounded=False, commit_interval="300ms", consumer=KIP_848)
+@scenario(nodes=3, count=3, bounded=False, commit_interval="300ms", consumer=KIP_848, kafka_wait="2m")
 def coordinators_killed_kip_848(stage: Stage) -> None:
     """The same in a group of the consumer protocol."""
     killed_in_turn(stage)
@@ -82,7 +82,7 @@ def moved(stage: Stage, role: Callable[[Stage], int], end: Callable[[int], None]
     return node
 
 
-@scenario(nodes=3, count=2, bounded=False, commit_interval="300ms")
+@scenario(nodes=3, count=2, bounded=False, commit_interval="300ms", kafka_wait="2m")
 def transactions_move_twice(stage: Stage) -> None:
     """The coordinator of our transactions is killed, and at once the one that took over."""
     with stage.flow(RATE):
@@ -98,19 +98,19 @@ def transactions_move_twice(stage: Stage) -> None:
     assert_whole(stage)
 
 
-@scenario(nodes=3, bounded=False)
+@scenario(nodes=3, bounded=False, kafka_wait="2m")
 def rolling_restart(stage: Stage) -> None:
     """Each node is stopped in good order and started again, one after the other."""
     one_after_the_other(stage)
 
 
-@scenario(nodes=3, bounded=False, guarantee="at_least_once")
+@scenario(nodes=3, bounded=False, guarantee="at_least_once", kafka_wait="2m")
 def rolling_restart_at_least_once(stage: Stage) -> None:
     """The same without transactions."""
     one_after_the_other(stage)
 
 
-@scenario(nodes=3, bounded=False, consumer=KIP_848)
+@scenario(nodes=3, bounded=False, consumer=KIP_848, kafka_wait="2m")
 def rolling_restart_kip_848(stage: Stage) -> None:
     """The same in a group of the consumer protocol."""
     one_after_the_other(stage)
