@@ -73,6 +73,7 @@ class KafkaSource:
         self.on_gap = on_gap
         self.next: dict[Partition, int] = {}  # of each partition that is ours: the next offset to hand out
         self._unmarked: dict[Partition, int] = {}
+        self._gaps: dict[Partition, int] = {}  # before some of these: so many records were lost there
         self._overtaken: set[Partition] = set()  # retention took what they would hand out next
         self.is_rebalancing = False
         self.in_doubt = list(in_doubt)
@@ -92,6 +93,13 @@ class KafkaSource:
 
     def unmarked(self) -> Mapping[Partition, int]:
         starts, self._unmarked = self._unmarked, {}
+        gaps, self._gaps = self._gaps, {}
+        for (topic, p), lost in gaps.items():  # told here, where they are gone past for good, and so once
+            begins = starts[topic, p]
+            log.error(
+                "retention took %d records of %s[%d]: going on at %d (input.on_gap: skip)", lost, topic, p, begins
+            )
+            self.on_gap(topic, lost)
         return starts
 
     def is_settled(self) -> bool:
@@ -216,6 +224,7 @@ class KafkaSource:
         for tp in partitions:
             self.next.pop((tp.topic, tp.partition), None)
             self._unmarked.pop((tp.topic, tp.partition), None)
+            self._gaps.pop((tp.topic, tp.partition), None)
         if self._incremental:
             consumer.incremental_unassign(partitions)
         else:
@@ -334,10 +343,7 @@ class KafkaSource:
                 f"retention took {lost} records of {where} that were not read yet (offsets {start} to {low}): "
                 "set input.on_gap: skip to go on without them, or restore the topic"
             )
-        log.error(
-            "%d records of %s were lost to retention; going on at offset %d (input.on_gap: skip)", lost, where, low
-        )
-        self.on_gap(at[0], lost)
+        self._gaps[at] = lost
         return low
 
     def _ask(self, ask: Callable[[float], T], what: str) -> T:
