@@ -13,7 +13,9 @@ from threading import Event
 
 from olstream.checkpoint import Partition, Position
 from olstream.config import Config
+from olstream.errors import StateError
 from olstream.journal import Learnt, Line
+from olstream.messages import Chunk
 from olstream.pipeline import Pipeline, Processed
 from olstream.ports import Checkpoints, Clock, Sink, Source
 from olstream.watch import Watch
@@ -55,13 +57,11 @@ class Loop:
         while not stop.is_set():
             self.step()
         self.commit()
-        self.checkpoints.wait()
-        self.checkpoint()
-        self.checkpoints.wait()
+        self._last_checkpoint()
 
     def step(self) -> None:
         start_s = self.clock.now_s()
-        chunks = self.source.poll(self.config.input.batch_max, self._patience_s())
+        chunks = self._poll()
         self._mark(self.source.unmarked())
         for chunk in chunks:
             processed = self.pipeline.process(chunk)
@@ -99,6 +99,7 @@ class Loop:
         if self.checkpoints.busy():
             return
         self.commit()
+        self._mark(self.source.passed())
         if not self.committed_since_checkpoint:
             if not self.source.is_settled():
                 return
@@ -109,11 +110,25 @@ class Loop:
         self.watch.checkpoint_taken()
         self.committed_since_checkpoint = False
 
-    def _mark(self, starts: Mapping[Partition, int]) -> None:
-        """Commit where new partitions begin before anything of them is learnt: a restart begins there again."""
-        if starts:
+    def _poll(self) -> list[Chunk]:
+        """What came. Where it can go on no more, what is committed is saved: the records of it may be gone."""
+        try:
+            return self.source.poll(self.config.input.batch_max, self._patience_s())
+        except StateError:
+            if self.committed_since_checkpoint and not self.learnt:
+                self._last_checkpoint()
+            raise
+
+    def _last_checkpoint(self) -> None:
+        self.checkpoints.wait()
+        self.checkpoint()
+        self.checkpoints.wait()
+
+    def _mark(self, offsets: Mapping[Partition, int]) -> None:
+        """Commit where partitions begin, or stand, though no record was learnt there: a restart begins there again."""
+        if offsets:
             self.commit()
-            self.sink.commit(None, starts)
+            self.sink.commit(None, offsets)
 
     def _publish(self, processed: Processed) -> None:
         for records in processed.outgoing:

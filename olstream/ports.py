@@ -34,6 +34,9 @@ class Source(Protocol):
     def unmarked(self) -> Mapping[Partition, int]:
         """Where partitions begin whose position was never committed by us; asked once, to be committed at once."""
 
+    def passed(self) -> Mapping[Partition, int]:
+        """Where partitions stand after holes at their end; asked once, when all that was learnt is committed."""
+
     def is_settled(self) -> bool:
         """Whether no line of an earlier life can come to count any more: before, nobody knows where we stand."""
 

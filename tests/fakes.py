@@ -63,6 +63,9 @@ class FakeSource:
         starts, self._unmarked = self._unmarked, {}
         return starts
 
+    def passed(self) -> Mapping[Partition, int]:
+        return {}
+
     def is_settled(self) -> bool:
         return True
 

@@ -74,6 +74,7 @@ class KafkaSource:
         self.next: dict[Partition, int] = {}  # of each partition that is ours: the next offset to hand out
         self._unmarked: dict[Partition, int] = {}
         self._gaps: dict[Partition, int] = {}  # before some of these: so many records were lost there
+        self._passed: set[Partition] = set()  # where `next` went over holes that no later record tells of
         self._overtaken: set[Partition] = set()  # retention took what they would hand out next
         self.is_rebalancing = False
         self.in_doubt = list(in_doubt)
@@ -102,6 +103,10 @@ class KafkaSource:
             self.on_gap(topic, lost)
         return starts
 
+    def passed(self) -> Mapping[Partition, int]:
+        passed, self._passed = self._passed, set()
+        return {at: self.next[at] for at in passed if at in self.next}
+
     def is_settled(self) -> bool:
         return not self.in_doubt
 
@@ -114,7 +119,10 @@ class KafkaSource:
             messages = [first, *self.consumer.consume(records_max - 1, 0)] if records_max > 1 else [first]
         self._raise_failure()
         self.errors.raise_if_refused()
-        return list(self._chunks(messages))
+        chunks = list(self._chunks(messages))
+        if not chunks:
+            self._go_over_holes()
+        return chunks
 
     def close(self) -> None:
         """Static members do not leave: the slot keeps its partitions for the session timeout."""
@@ -348,6 +356,14 @@ class KafkaSource:
 
     def _ask(self, ask: Callable[[float], T], what: str) -> T:
         return answered(self._reader, ask, what, self.config.kafka_wait_s, self.journal.alive)
+
+    def _go_over_holes(self) -> None:
+        """Other people's transactions end in markers, and aborted ones are holes altogether: no record tells of them."""
+        for tp in self.consumer.position([TopicPartition(*at) for at in self.next]):
+            at = tp.topic, tp.partition
+            if tp.offset > self.next[at]:
+                self.next[at] = tp.offset
+                self._passed.add(at)
 
     def _go_past_gaps(self) -> None:
         """What came before a gap has been handed out by now: it is committed, and a new line begins after the gap."""

@@ -19,6 +19,7 @@ class TimedSource:
         self.poll: Callable[[int, float], list[Chunk]] = watch.timed("poll", source.poll)
         self.on_revoke = source.on_revoke
         self.unmarked = source.unmarked
+        self.passed = source.passed
         self.is_settled = source.is_settled
         self.close = source.close
 

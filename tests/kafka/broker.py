@@ -52,6 +52,7 @@ FOR_TESTS = {
     "group.coordinator.append.linger.ms": "5",
     "log.initial.task.delay.ms": "500",
     "log.retention.check.interval.ms": "1000",
+    "log.cleaner.backoff.ms": "500",
     "sasl.enabled.mechanisms": "SCRAM-SHA-256",
     "listener.name.guarded.scram-sha-256.sasl.jaas.config": (
         "org.apache.kafka.common.security.scram.ScramLoginModule required;"

@@ -191,6 +191,21 @@ class Service:
         done = olstream("state", "verify", str(self.directory / "config.yaml"), *options)
         assert done.returncode == 0, f"exit {done.returncode}: {done.stderr}"
 
+    def roll_back(self, to: object) -> str:
+        """`olstream state rollback`, once the session of the last worker has ended; what it says."""
+        said = ""
+
+        def went() -> bool:
+            nonlocal said
+            done = olstream("state", "rollback", str(self.directory / "config.yaml"), "--to", str(to))
+            assert done.returncode in (0, 5), f"exit {done.returncode}: {done.stdout}{done.stderr}"
+            assert done.returncode == 0 or "until its session ends" in done.stderr, done.stderr
+            said = done.stdout
+            return done.returncode == 0
+
+        until(went, "the group is empty, and goes back", START_S)
+        return said
+
     def committed(self) -> int:
         """The next offset of partition 0 of the first input topic, 0 before the first commit."""
         return self.topics.committed(self.group, self.input).get(0, 0)

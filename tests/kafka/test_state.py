@@ -50,22 +50,6 @@ def seq_at(service: Service, records: int) -> int:
     return seqs[0]
 
 
-def roll_back(service: Service, to: object) -> str:
-    """Once the session of the last worker has ended."""
-    said = ""
-
-    def went() -> bool:
-        nonlocal said
-        done = olstream("state", "rollback", str(service.directory / "config.yaml"), "--to", str(to))
-        assert done.returncode in (0, 5), f"exit {done.returncode}: {done.stdout}{done.stderr}"
-        assert done.returncode == 0 or "until its session ends, so try again after 6 s" in done.stderr
-        said = done.stdout
-        return done.returncode == 0
-
-    until(went, "the group is empty, and goes back", START_S)
-    return said
-
-
 def learn(service: Service, start: int, end: int, kill: bool = False) -> None:
     """One life in which the worker learns these of N events."""
     service.topics.produce(service.input, events(N)[start:end])
@@ -128,7 +112,7 @@ def test_back_at_a_checkpoint_the_slot_goes_on_with_the_records_to_come(
         learn(made, start, start + 1000, kill=start == 2000)
     before = made.predicted()
 
-    said = roll_back(made, seq_at(made, 1000))
+    said = made.roll_back(seq_at(made, 1000))
     learn(made, 3000, N)
 
     assert f"{made.input}[0] offsets 1000 to 3000, 2,000 records\n" in said
@@ -150,7 +134,7 @@ def test_offsets_that_an_operator_moved_are_taken_as_they_stand(service: Service
     assert refused.wait(START_S) == 4
     assert "olstream state rollback" in refused.said()
 
-    said = roll_back(made, seq_at(made, 500))
+    said = made.roll_back(seq_at(made, 500))
     learn(made, 500, 600)
 
     assert "not in the model any more" not in said
@@ -166,7 +150,7 @@ def test_a_learner_that_changed_begins_anew_from_the_empty_model(service: Servic
     assert refused.wait(START_S) == 4
     assert "olstream state rollback --to empty" in refused.said()
 
-    said = roll_back(made, "empty")
+    said = made.roll_back("empty")
     learn(made, 500, 800)
 
     assert f"{made.input}[0] offsets 0 to 500, 500 records\n" in said
@@ -198,7 +182,7 @@ def test_a_directory_from_before_a_rollback_is_refused(service: ServiceFactory, 
     made = service(consumer=SESSION).make_topics()
     learn(made, 0, 100)
     backup = shutil.copytree(made.state, tmp_path / "backup")
-    roll_back(made, "empty")
+    made.roll_back("empty")
     learn(made, 100, 150)
 
     made.config["checkpoint"]["path"] = str(backup)
@@ -225,7 +209,7 @@ def test_a_rollback_that_died_at_every_step_is_finished_by_the_same_again(servic
 
     for point in POINTS:
         until(lambda: died_at(made, point, seq), f"dead at {point}", START_S)  # noqa: B023
-    roll_back(made, seq)
+    made.roll_back(seq)
     learn(made, 600, 700)
 
     assert_model_of(made, (0, 300), (600, 700))

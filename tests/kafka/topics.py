@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from typing import Any
 
 from confluent_kafka import (
     Consumer,
@@ -15,7 +17,7 @@ from confluent_kafka import (
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, OffsetSpec
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 ANSWER_S = 30.0
@@ -105,6 +107,12 @@ class Topics:
         found = self._admin.list_topics(topic, timeout=ANSWER_S).topics[topic].partitions
         return [TopicPartition(topic, p, 0) for p in sorted(found)]
 
+    def end(self, topic: str) -> int:
+        """How many offsets partition 0 has had, whatever stands there now."""
+        found = self._admin.list_offsets({TopicPartition(topic, 0): OffsetSpec.latest()})  # type: ignore[no-untyped-call]
+        (done,) = found.values()
+        return int(done.result(ANSWER_S).offset)
+
     def read(self, topic: str, isolation: str = "read_committed") -> list[Message]:
         """Every record, to the end of each partition as this reader sees it."""
         settings = {"group.id": "reader", "auto.offset.reset": "earliest", "enable.partition.eof": True}
@@ -148,8 +156,12 @@ class Topics:
 
     def forget(self, group: str) -> None:
         """An operator deletes the group; it must have no members."""
-        for done in self._admin.delete_consumer_groups([group]).values():
-            done.result(ANSWER_S)
+
+        def deleted() -> bool:
+            (done,) = self._admin.delete_consumer_groups([group]).values()
+            return self._is_alone(done)
+
+        until(deleted, f"{group} lets itself be deleted")
 
     def reset(self, group: str, topic: str, offset: int, partition: int = 0) -> None:
         """What an operator's tool does to a group without members: no mark, no transaction."""
@@ -157,13 +169,16 @@ class Topics:
         until(lambda: self._altered(request), f"{group} lets its offset be moved")
 
     def _altered(self, request: list[ConsumerGroupTopicPartitions]) -> bool:
-        # A static member that left without a word counts as there until its session ends.
-        still_there = (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.NON_EMPTY_GROUP)
-        errors: list[KafkaError] = []
-        for done in self._admin.alter_consumer_group_offsets(request).values():
-            try:
-                errors += [p.error for p in done.result(ANSWER_S).topic_partitions if p.error is not None]
-            except KafkaException as exception:
-                errors.append(exception.args[0])
-        assert all(error.code() in still_there for error in errors), errors
+        (done,) = self._admin.alter_consumer_group_offsets(request).values()
+        return self._is_alone(done)
+
+    @staticmethod
+    def _is_alone(done: Future[Any]) -> bool:
+        """Whether nobody was in the group. A static member that left without a word is there until its session ends."""
+        try:
+            answer = done.result(ANSWER_S)
+            errors = [p.error for p in answer.topic_partitions if p.error is not None] if answer else []
+        except KafkaException as exception:
+            errors = [exception.args[0]]
+        assert all(e.code() in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.NON_EMPTY_GROUP) for e in errors), errors
         return not errors

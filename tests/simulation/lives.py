@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from threading import Event
 from typing import Any
 
@@ -48,7 +48,9 @@ def recovery(world: World, config: Config, sink: FakeSink, facts: Mapping[str, A
     )
 
 
-def live(world: World, config: Config, seed: int = 0) -> dict[str, str]:
+def live(
+    world: World, config: Config, seed: int = 0, source: Callable[[World, int], FakeSource] = FakeSource
+) -> dict[str, str]:
     """One life of the process: recover, then work until the input is finished. The digests at its end."""
     sink = sink_of(world, config)
     start = recovery(world, config, sink)
@@ -58,7 +60,7 @@ def live(world: World, config: Config, seed: int = 0) -> dict[str, str]:
         Pipeline(config, recovered.models),
         recovered.position,
         start.run_id,
-        FakeSource(world, seed),
+        source(world, seed),
         sink,
         FakeCheckpoints(config, FakeStore(world), recovered.facts),
         FakeClock(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -103,13 +103,13 @@ class Stage:
     def fault(self, n: int = 1) -> None:
         self.faults += n
 
-    def finish(self, *workers: Worker) -> None:
-        """Let these workers do all of what was fed, and stop in good order."""
+    def finish(self, *workers: Worker, by: Callable[[Worker], None] = Worker.stop) -> None:
+        """Let these workers do all of what was fed, and stop them, in good order where nothing else is said."""
         for flow in self._flows:
             flow.flush()
         self.until_committed(sum(flow.fed for flow in self._flows), *workers)
         for worker in workers:
-            worker.stop()
+            by(worker)
 
     def summary(self) -> str:
         fed = sum(flow.fed for flow in self._flows)
