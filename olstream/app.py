@@ -20,12 +20,12 @@ import confluent_kafka
 from confluent_kafka.admin import AdminClient
 
 from olstream.config import Config
-from olstream.errors import ConfigError, KafkaError, StateError
+from olstream.errors import KafkaError, StateError
 from olstream.health import Health
 from olstream.io import http, kafka_admin
 from olstream.io.client import Errors, call_for_rebalance
 from olstream.io.clock import SystemClock
-from olstream.io.disk import Store, slot_directory
+from olstream.io.disk import Store, slot_directory, unwritable
 from olstream.io.kafka_guard import TopicGuard
 from olstream.io.kafka_read import KafkaInputs, KafkaJournal
 from olstream.io.kafka_source import KafkaSource
@@ -221,7 +221,7 @@ class App:
             self.metrics.restored("failed")
             raise
         except OSError as error:
-            raise ConfigError(f"cannot write a checkpoint in {self.store.directory}: {error.strerror}") from error
+            raise unwritable(self.store.directory, error) from error
         finally:
             inputs.close()
         self.watch.remaining(0)

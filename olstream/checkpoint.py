@@ -96,10 +96,11 @@ def to_files(checkpoint: Checkpoint, version: str, created: str) -> dict[str, by
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a checkpoint folder; Damaged where it is not whole, StateError where it is newer than us."""
+    data = _read(folder / MANIFEST)
     try:
-        manifest = orjson.loads((folder / MANIFEST).read_bytes())
+        manifest = orjson.loads(data)
         number = manifest["format"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise Damaged(f"{folder / MANIFEST}: {error}") from error
     if isinstance(number, int) and number > FORMAT:
         raise StateError(
@@ -118,10 +119,7 @@ def from_folder(folder: Path) -> Checkpoint:
     states: dict[str, State] = {}
     for name, entry in manifest["learners"].items():
         path = folder / Path(str(entry["file"])).name  # never outside the folder
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise Damaged(f"{path}: {error}") from error
+        data = _read(path)
         if len(data) != entry["bytes"] or hashlib.sha256(data).hexdigest() != entry["sha256"]:
             raise Damaged(f"{path}: checksum does not match")
         try:
@@ -141,6 +139,16 @@ def from_folder(folder: Path) -> Checkpoint:
         settings=manifest["settings"],
         facts=manifest["facts"],
     )
+
+
+def _read(path: Path) -> bytes:
+    """All of it, or Damaged; what may be whole but is not for us to read is a PermissionError."""
+    try:
+        return path.read_bytes()
+    except PermissionError:
+        raise
+    except OSError as error:
+        raise Damaged(f"{path}: {error}") from error
 
 
 def offsets_to_json(offsets: Mapping[Partition, int]) -> dict[str, dict[str, int]]:

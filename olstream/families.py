@@ -50,6 +50,7 @@ KAFKA_CODES: Final = (
 DISK_REASONS: Final = {
     errno.ENOSPC: "no_space",
     errno.EDQUOT: "no_space",
+    errno.EFBIG: "no_space",
     errno.EACCES: "denied",
     errno.EPERM: "denied",
     errno.EROFS: "denied",

@@ -13,6 +13,7 @@ import errno
 import fcntl
 import logging
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -28,6 +29,8 @@ log = logging.getLogger(__name__)
 
 PREFIX = "checkpoint-"
 REMOVED = "removed-"  # learners that are no longer configured
+_OURS = re.compile(rf"{PREFIX}\d{{12,}}-\d{{12,}}-[0-9a-f]{{8}}")
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def slot_directory(root: Path, group: str, slot: int) -> Path:
@@ -50,7 +53,7 @@ class Store:
             self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._lock = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise _unwritable(self.directory, error) from error
+            raise unwritable(self.directory, error) from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -59,9 +62,24 @@ class Store:
                 raise FencedError(
                     f"another process holds {self.directory}/lock: stop it, or give this worker another slot"
                 ) from error
-            raise _unwritable(self.directory, error) from error
+            raise unwritable(self.directory, error) from error
         for leftover in self.directory.glob(".writing-*"):
             shutil.rmtree(leftover, ignore_errors=True)
+        self._try_out()
+
+    def _try_out(self) -> None:
+        """The first checkpoint may come late: what would stop it is told now."""
+        probe = self.directory / ".probe"
+        try:
+            with probe.open("wb") as out:
+                out.write(bytes(4096))
+                out.flush()
+                os.fsync(out.fileno())
+        except OSError as error:
+            raise unwritable(self.directory, error) from error
+        finally:
+            with suppress(OSError):
+                probe.unlink(missing_ok=True)
 
     def close(self) -> None:
         if self._lock is not None:
@@ -108,6 +126,10 @@ class Store:
                 log.error("checkpoint is damaged, kept aside as %s, the next older one is used: %s", aside, damage)
                 os.rename(folder, aside)
                 self.skipped += 1
+            except PermissionError as error:
+                raise ConfigError(
+                    f"cannot read {error.filename} as {_us()}: give that user the whole of {self.directory}"
+                ) from error
         return None
 
     def has_damaged(self) -> bool:
@@ -145,8 +167,12 @@ def _seq(folder: Path) -> str:
     return folder.name.removeprefix(PREFIX).split("-")[0]
 
 
+def _us() -> str:
+    return f"uid {os.getuid()}, gid {os.getgid()}"
+
+
 def newest_first(directory: Path) -> Iterator[Path]:
-    """The checkpoint folders of a slot, the one that reaches farthest into the journal first.
+    """The checkpoint folders of a slot, the one that reaches farthest into the journal first. No others count.
 
     The journal tells the order where seq does not, over a new lineage and a start under other settings, and
     where the clock was moved; it stands still only where nothing but the time of writing differs.
@@ -160,7 +186,8 @@ def newest_first(directory: Path) -> Iterator[Path]:
         seq_and_offset = folder.name.removeprefix(PREFIX).split("-")[:2]
         return seq_and_offset[::-1], written_ns
 
-    yield from sorted(directory.glob(f"{PREFIX}*"), key=age, reverse=True)
+    ours = (path for path in directory.glob(f"{PREFIX}*") if _OURS.fullmatch(path.name))
+    yield from sorted(ours, key=age, reverse=True)
 
 
 def slot_directories(root: Path) -> list[Path]:
@@ -204,10 +231,15 @@ def _sync(handle: int) -> None:
     crash.point("fsync.after")
 
 
-def _unwritable(directory: Path, error: OSError) -> ConfigError:
+def unwritable(directory: Path, error: OSError) -> ConfigError:
+    """Why there can be no checkpoint, and what to do."""
     if isinstance(error, (FileExistsError, NotADirectoryError)):
         return ConfigError(f"cannot keep state in {directory}: a file stands in its way ({error.filename})")
+    if error.errno in _NO_ROOM:
+        return ConfigError(f"no room for a checkpoint in {directory} ({error.strerror}): free some, or give it more")
+    if error.errno == errno.EROFS:
+        return ConfigError(f"cannot write the state directory {directory} ({error.strerror}): mount it for writing")
     return ConfigError(
-        f"cannot write the state directory {directory} as uid {os.getuid()}, gid {os.getgid()} ({error.strerror}): "
+        f"cannot write the state directory {directory} as {_us()} ({error.strerror}): "
         "give that user the directory, or in Kubernetes set securityContext.fsGroup to that gid"
     )

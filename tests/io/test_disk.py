@@ -264,3 +264,58 @@ def test_slots_are_found_from_any_level_of_the_path(tmp_path: Path) -> None:
     assert slot_directories(tmp_path / "group" / "1") == [tmp_path / "group" / "1"]
     found = from_folder(next(newest_first(tmp_path / "group" / "1")))
     assert found.position.seq == 2
+
+
+def test_what_others_put_there_is_neither_loaded_nor_removed_nor_counted(tmp_path: Path) -> None:
+    store = opened(tmp_path, keep=2)
+    store.save(checkpoint(1))
+    whole = next(newest_first(store.directory))
+    foreign = ["checkpoint-backup", f"{whole.name}.bak", "checkpoint-old", "lost+found"]
+    for name in foreign:
+        (store.directory / name).mkdir()
+    (store.directory / "checkpoint-999999999999.tar.gz").write_bytes(b"x")
+    store.close()
+
+    again = opened(tmp_path, keep=2)
+    loaded = again.load()
+    for seq in (2, 3, 4):
+        again.save(checkpoint(seq))
+
+    assert loaded is not None and loaded.position.seq == 1
+    assert not again.has_damaged()
+    assert {*foreign, "checkpoint-999999999999.tar.gz"} < set(folders(again))
+    assert len(list(newest_first(again.directory))) == 2
+
+
+def test_a_checkpoint_that_we_may_not_read_is_not_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = opened(tmp_path)
+    store.save(checkpoint(1))
+    before = folders(store)
+
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(ConfigError, match=rf"cannot read .*manifest.json as uid {os.getuid()}"):
+        store.load()
+
+    assert folders(store) == before
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [(errno.ENOSPC, "no room for a checkpoint"), (errno.EROFS, "mount it for writing"), (errno.EACCES, "fsGroup")],
+)
+def test_a_disk_that_takes_nothing_is_told_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, told: str
+) -> None:
+    opened(tmp_path).close()
+
+    def refuse(_handle: int) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(ConfigError, match=told):
+        opened(tmp_path)
+
+    assert [p.name for p in (tmp_path / "group" / "0").iterdir()] == ["lock"]
