@@ -152,7 +152,7 @@ class App:
                 config,
                 self.store,
                 recovered.facts,
-                self.metrics.checkpoint_written,
+                watch.checkpoint_written,
                 self.metrics.checkpoint_failed,
             )
             stack.callback(writer.close)

@@ -106,8 +106,8 @@ class Loop:
             # Idle: nothing of ours stands in between, so the next start need not read what others wrote.
             end = self.sink.look()
             self.position = self.position if end is None else replace(self.position, journal_offset=end)
-        self.checkpoints.write(self.pipeline, self.position)
         self.watch.checkpoint_taken()
+        self.checkpoints.write(self.pipeline, self.position)
         self.committed_since_checkpoint = False
 
     def _poll(self) -> list[Chunk]:

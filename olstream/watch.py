@@ -34,7 +34,7 @@ class Watch:
         self.metrics = metrics
         self.health = health
         self._on_answer = on_answer  # of a broker
-        self._since_checkpoint = 0
+        self._learnt = self._copied = self._saved = 0  # records: committed, of these in a copy, of these on disk
         self._since_commit = 0
         self._inner_s = 0.0
 
@@ -83,14 +83,20 @@ class Watch:
             self.metrics.batch(n, seconds)
 
     def committed(self) -> None:
-        self._since_checkpoint += self._since_commit
+        self._learnt += self._since_commit
         self._since_commit = 0
-        self.metrics.uncheckpointed(self._since_checkpoint)
+        self.metrics.uncheckpointed(self._learnt - self._saved)
         self._answered()
 
     def checkpoint_taken(self) -> None:
-        self._since_checkpoint = 0
-        self.metrics.uncheckpointed(0)
+        """The copy that is written next has all that is committed."""
+        self._copied = self._learnt
+
+    def checkpoint_written(self, seconds: float, size_bytes: int) -> None:
+        """Told by its writer, beside the loop; a copy that does not come so far counts for nothing."""
+        self._saved = self._copied
+        self.metrics.uncheckpointed(self._learnt - self._saved)
+        self.metrics.checkpoint_written(seconds, size_bytes)
 
     # Recovery.
 

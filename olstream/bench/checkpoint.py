@@ -44,14 +44,12 @@ class Turns(Stopwatch):
         self.copies_s: list[float] = []
         self._copying_s = 0.0  # all of it so far
 
-    def checkpoint_taken(self) -> None:
-        super().checkpoint_taken()
-        copying_s = self.metrics.families.stages.at("checkpoint").value or 0.0
-        self.copies_s.append(copying_s - self._copying_s)
-        self._copying_s = copying_s
-
     def turned(self, models: Iterable[Model], n: int, seconds: float) -> None:
         super().turned(models, n, seconds)
+        copying_s = self.metrics.families.stages.at("checkpoint").value or 0.0
+        if copying_s > self._copying_s:
+            self.copies_s.append(copying_s - self._copying_s)
+            self._copying_s = copying_s
         if n:
             self.turns.append(Turn(n, seconds, len(self.copies_s) > self.written()))
 

@@ -358,7 +358,7 @@ class KafkaSource:
         return answered(self._reader, ask, what, self.config.kafka_wait_s, self.journal.alive)
 
     def _go_over_holes(self) -> None:
-        """Other people's transactions end in markers, and aborted ones are nothing but holes: no record tells of them."""
+        """Other people's transactions end in markers, and aborted ones are only holes: no record tells of them."""
         for tp in self.consumer.position([TopicPartition(*at) for at in self.next]):
             at = tp.topic, tp.partition
             if tp.offset > self.next[at]:
