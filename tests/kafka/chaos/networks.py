@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -15,6 +16,7 @@ from tests.kafka.service import Worker
 from tests.kafka.topics import until
 
 TRANSACTION_S: Final = 10.0  # after which the broker gives an open one up
+ORCHESTRATED_S: Final = 30.0  # from SIGTERM to SIGKILL, where nobody says otherwise
 
 
 @contextmanager
@@ -120,6 +122,40 @@ def freeze(stage: Stage, worker: Worker, seconds: float, meanwhile: Callable[[],
     stage.work_on(seconds)
     assert worker.status("/live") == 200, worker.said()[-3000:]
     stage.kafka.resume()
+
+
+@scenario(bounded=False)
+def told_to_stop_while_frozen(stage: Stage) -> None:
+    """A worker, at work or idle, is told to stop while the broker stands still: it does not wait for ever."""
+    told_to_stop(stage)
+
+
+@scenario(bounded=False, guarantee="at_least_once")
+def told_to_stop_while_frozen_at_least_once(stage: Stage) -> None:
+    """The same without transactions."""
+    told_to_stop(stage)
+
+
+def told_to_stop(stage: Stage) -> None:
+    flow = stage.flow(RATE)
+    with flow:
+        at_work = stage.service.start()
+        stage.until_more(1, at_work)
+        stage.kafka.pause()
+        stage.fault()
+        stage.work_on(1.0)  # a commit comes more often
+        at_work.send(signal.SIGTERM)
+        assert at_work.wait(ORCHESTRATED_S) == 3, at_work.said()[-3000:]
+        assert "told to stop while Kafka does not answer" in at_work.said()
+        stage.kafka.resume()
+    idle = stage.service.start()
+    stage.until_committed(flow.fed, idle)
+    stage.kafka.pause()
+    stage.fault()
+    idle.send(signal.SIGTERM)
+    assert idle.wait(ORCHESTRATED_S) == 0, idle.said()[-3000:]
+    stage.kafka.resume()
+    assert_whole(stage)
 
 
 @scenario(count=10)

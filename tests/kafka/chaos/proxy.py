@@ -112,7 +112,8 @@ class Proxy:
 def _message(source: socket.socket) -> bytes:
     """The next one with its length before it; empty where the connection ended."""
     head = _exactly(source, 4)
-    return head and head + _exactly(source, int.from_bytes(head))
+    body = _exactly(source, int.from_bytes(head)) if head else b""
+    return head + body if body else b""
 
 
 def _exactly(source: socket.socket, n: int) -> bytes:
