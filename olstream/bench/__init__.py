@@ -9,8 +9,8 @@ PARTS: Final = {
     "loop": "The service end to end, against a bare loop: the same client and settings consume the same records and "
     "produce records of a prediction's size in transactions, and nothing is decoded or learnt. Ratio: share of the "
     "bare loop's rate. Stages: where the time of one record goes. Quix Streams + River: the same on the same records.",
-    "learner": "Learning alone, on the same rows in memory, one pass. Wrong: predictions that were made before their "
-    "own label was used; compare rates only where it is alike. Ratio: rate against our AROW kernel.",
+    "learner": "Learning alone, by CPU time, one pass over rows in memory. Wrong: predictions that were made before "
+    "their own label was used; compare rates only where it is alike. Ratio: rate against our AROW kernel.",
     "latency": "From a record's timestamp to its prediction in the hands of a read_committed reader, at half of the "
     "rate that the service reaches. Added: what remains when the same of a bare loop with the same commit interval is "
     "taken off.",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
 from olstream.bench import rivals
 from olstream.bench.bare import bare_loop
 from olstream.bench.load import Topics
 from olstream.bench.ours import Run, configuration, our_loop
 from olstream.bench.part import Bench, Part, Row, percent, speed
+from olstream.bench.span import Span
 
 WARM_UP: Final = 20_000  # records: compiles the kernels, fills the broker's caches
 QUIX_MAX: Final = 50_000
@@ -19,27 +20,26 @@ GUARANTEES: Final = ("exactly_once", "at_least_once")
 
 
 def measure(bench: Bench) -> Part:
-    bare_us: list[float] = []
+    bare: list[Span] = []
     ours: dict[str, list[Run]] = {guarantee: [] for guarantee in GUARANTEES}
     with Topics(bench.kafka, f"{bench.prefix}-loop") as topics:
         record_bytes = topics.fill(bench.records)
         for i in range(bench.repetitions + 1):
             n = bench.records if i else min(bench.records, WARM_UP)
-            bare = bare_loop(configuration(topics, topics.group(f"bare-{i}"), Path("unused")), topics.bare, n)
+            span = bare_loop(configuration(topics, topics.group(f"bare-{i}"), Path("unused")), topics.bare, n)
             runs = {guarantee: _run(topics, f"{i}-{guarantee}", n, guarantee) for guarantee in GUARANTEES}
-            told = f"bare {bare.us:.2f}, olstream {runs['exactly_once'].span.us:.2f} us"
+            told = f"bare {span.us:.2f}, olstream {runs['exactly_once'].span.us:.2f} us"
             bench.say(f"loop, {f'pair {i} of {bench.repetitions}' if i else 'warm-up'}: {told}")
             if i:
-                bare_us.append(bare.us)
+                bare.append(span)
                 for guarantee, run in runs.items():
                     ours[guarantee].append(run)
-        part = _part(bench.records, record_bytes, bare_us, ours)
+        part = _part(bench.records, record_bytes, bare, ours)
+        count = min(bench.records, QUIX_MAX)
         for guarantee in ("exactly-once", "at-least-once"):
-            arguments = [topics.kafka["bootstrap.servers"], topics.input, topics.bare, guarantee]
-            count = min(bench.records, QUIX_MAX)
-            rivals.compare(
-                part, bench, f"Quix Streams + River, {guarantee}", "quix", [*arguments, count], median(bare_us)
-            )
+            arguments = [topics.kafka["bootstrap.servers"], topics.input, topics.bare, guarantee, count]
+            against_us = median(span.us for span in bare)
+            rivals.compare(part, bench, f"Quix Streams + River, {guarantee}", "quix", arguments, against_us)
     return part
 
 
@@ -48,41 +48,34 @@ def _run(topics: Topics, name: str, n: int, guarantee: str) -> Run:
         return our_loop(configuration(topics, topics.group(name), Path(state), guarantee=guarantee), n)
 
 
-def _part(n: int, record_bytes: int, bare_us: list[float], ours: dict[str, list[Run]]) -> Part:
-    exactly_once = [run.span.us for run in ours["exactly_once"]]
+def _part(n: int, record_bytes: int, bare: list[Span], ours: dict[str, list[Run]]) -> Part:
     best = min(ours["exactly_once"], key=lambda run: run.span.us)
     stages_us = best.stages_us | {"other": best.span.us - sum(best.stages_us.values())}
     part = Part(f"loop: {n:,} records of {record_bytes} bytes, 20 features and a label, a commit every 200 ms")
-    part.rows = [
-        Row("bare loop", speed(median(bare_us)), "1"),
-        *(_row(guarantee, bare_us, runs) for guarantee, runs in ours.items()),
-        Row("its best run by stage, us", ", ".join(f"{name} {us:.2f}" for name, us in stages_us.items())),
-    ]
-    part.numbers = {
-        "records": n,
-        "record_bytes": record_bytes,
-        "bare_us": _rounded(bare_us),
-        "olstream_us": {guarantee: _rounded([run.span.us for run in runs]) for guarantee, runs in ours.items()},
-        "ratio": {
-            "best": round(min(bare_us) / min(exactly_once), 3),
-            "median": round(_ratio(bare_us, exactly_once), 3),
-        },
-        "stages_us": {name: round(us, 3) for name, us in stages_us.items()},
-        "wrong": best.wrong,
-    }
+    part.rows.append(Row("bare loop", _speed(bare), "1"))
+    part.numbers = {"records": n, "record_bytes": record_bytes, "bare": _numbers(bare, bare)}
+    for guarantee, runs in ours.items():
+        spans = [run.span for run in runs]
+        numbers = part.numbers[guarantee] = _numbers(bare, spans)
+        ratio = f"{numbers['ratio']['median']:.2f}, best {numbers['ratio']['best']:.2f}"
+        what = f"olstream AROW, {guarantee.replace('_', '-')}"
+        part.rows.append(Row(what, _speed(spans), ratio, percent(runs[0].wrong)))
+    stages = ", ".join(f"{name} {us:.2f}" for name, us in stages_us.items())
+    part.rows.append(Row("best exactly-once run by stage, us", stages))
+    part.numbers |= {"stages_us": {name: round(us, 3) for name, us in stages_us.items()}, "wrong": best.wrong}
     return part
 
 
-def _row(guarantee: str, bare_us: list[float], runs: list[Run]) -> Row:
-    us = [run.span.us for run in runs]
-    ratio = f"{_ratio(bare_us, us):.2f}, best {min(bare_us) / min(us):.2f}"
-    return Row(f"olstream AROW, {guarantee.replace('_', '-')}", speed(median(us)), ratio, percent(runs[0].wrong))
+def _speed(spans: list[Span]) -> str:
+    return speed(median(span.us for span in spans), median(span.cpu_us for span in spans))
 
 
-def _ratio(bare_us: list[float], us: list[float]) -> float:
-    """Of the pairs, so that what slows the machine for a while slows both."""
-    return median(bare / own for bare, own in zip(bare_us, us, strict=True))
-
-
-def _rounded(us: list[float]) -> list[float]:
-    return [round(value, 3) for value in us]
+def _numbers(bare: list[Span], spans: list[Span]) -> dict[str, Any]:
+    """The median ratio is of pairs, so that what slows the machine for a while slows both; the best, of best runs."""
+    pairs = [then.us / span.us for then, span in zip(bare, spans, strict=True)]
+    best = min(span.us for span in bare) / min(span.us for span in spans)
+    return {
+        "us": [round(span.us, 3) for span in spans],
+        "cpu_us": [round(span.cpu_us, 3) for span in spans],
+        "ratio": {"median": round(median(pairs), 3), "best": round(best, 3)},
+    }

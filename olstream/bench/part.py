@@ -37,9 +37,10 @@ class Part:
     numbers: dict[str, Any] = field(default_factory=dict)
 
 
-def speed(us: float) -> str:
-    """Microseconds per record and records per second, as rows show them."""
-    return f"{us:.2f} us, {1e6 / us:,.0f}/s"
+def speed(us: float, cpu_us: float | None = None) -> str:
+    """Microseconds per record, those of CPU, and records per second, as rows show them."""
+    cpu = "" if cpu_us is None else f", {cpu_us:.2f} of CPU"
+    return f"{us:.2f} us{cpu}, {1e6 / us:,.0f}/s"
 
 
 def percent(share: float) -> str:

@@ -33,9 +33,9 @@ class Span:
         return (self.end.at_s - self.start.at_s) / self.records * 1e6
 
     @property
-    def cores(self) -> float:
-        """How many cores the process kept busy, the client's own threads included."""
-        return (self.end.cpu_s - self.start.cpu_s) / (self.end.at_s - self.start.at_s)
+    def cpu_us(self) -> float:
+        """Microseconds of CPU per record, the client's own threads included: what a busy machine changes little."""
+        return (self.end.cpu_s - self.start.cpu_s) / self.records * 1e6
 
 
 def together(spans: Sequence[Span]) -> float:

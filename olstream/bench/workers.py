@@ -7,7 +7,6 @@ once, with all of their records there, and nobody feeds meanwhile.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from statistics import median
@@ -31,7 +30,7 @@ def measure(bench: Bench) -> Part:
                     spans = _run(bench, pool, f"workers-{i}-{kind.split()[0]}-{workers}", kind, workers)
                     runs[kind][workers].append(spans)
                     bench.say(f"workers, {kind}, {workers} on {workers}: {together(spans):.2f} us")
-    part = Part(f"workers: {bench.records:,} records a partition; cores are those that the workers kept busy")
+    part = Part(f"workers: {bench.records:,} records a partition")
     for kind in KINDS:
         _add(part, kind, runs[kind])
     return part
@@ -52,14 +51,11 @@ def _run(bench: Bench, pool: ProcessPoolExecutor, name: str, kind: str, workers:
 
 def _add(part: Part, kind: str, runs: dict[int, list[list[Span]]]) -> None:
     ratio = median(together(one) / together(two) for one, two in zip(runs[1], runs[2], strict=True))
-    numbers: dict[str, Any] = {"ratio": round(ratio, 3), "us": {}, "cores": {}}
+    numbers: dict[str, Any] = {"ratio": round(ratio, 3), "us": {}, "cpu_us": {}}
     for workers, shown in ((1, "1"), (2, f"{ratio:.2f}")):
-        us, cores = [together(spans) for spans in runs[workers]], median(_cores(spans) for spans in runs[workers])
-        part.rows.append(Row(f"{kind}, {workers} on {workers}", f"{speed(median(us))}, {cores:.1f} cores", shown))
+        us = [together(spans) for spans in runs[workers]]
+        cpu_us = median(span.cpu_us for spans in runs[workers] for span in spans)
+        part.rows.append(Row(f"{kind}, {workers} on {workers}", speed(median(us), cpu_us), shown))
         numbers["us"][str(workers)] = [round(value, 3) for value in us]
-        numbers["cores"][str(workers)] = round(cores, 2)
+        numbers["cpu_us"][str(workers)] = round(cpu_us, 3)
     part.numbers[kind] = numbers
-
-
-def _cores(spans: Sequence[Span]) -> float:
-    return sum(span.cores for span in spans)

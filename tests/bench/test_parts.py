@@ -64,4 +64,4 @@ def test_processes_side_by_side_count_from_the_first_start_to_the_last_end() -> 
     second = Span(30, Instant(1.0, 0.0), Instant(4.0, 3.0))
 
     assert together([first, second]) == 4.0 / 40 * 1e6
-    assert (first.us, first.cores) == (3.0 / 10 * 1e6, 0.5)
+    assert (first.us, first.cpu_us) == (3.0 / 10 * 1e6, 1.5 / 10 * 1e6)

@@ -1,13 +1,15 @@
 """The competitors: each a program of this folder that needs nothing of ours, run by an interpreter that has them.
 
 A program measures once and prints one JSON line: a list of {"what", "records", "us", "wrong"}.
+Microseconds are of the clock beside a broker, and of CPU where a learner is alone.
 """
 
 from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
@@ -28,7 +30,7 @@ class Told:
     wrong: float
 
 
-def compare(part: Part, bench: Bench, name: str, program: str, arguments: list[object], against_us: float) -> None:
+def compare(part: Part, bench: Bench, name: str, program: str, arguments: Sequence[object], against_us: float) -> None:
     """Add what a program measures, or why there is nothing of it."""
     told = _ask(bench, name, program, arguments)
     if isinstance(told, str):
@@ -40,7 +42,7 @@ def compare(part: Part, bench: Bench, name: str, program: str, arguments: list[o
     rivals += [asdict(one) for one in told]
 
 
-def _ask(bench: Bench, name: str, program: str, arguments: list[object]) -> list[Told] | str:
+def _ask(bench: Bench, name: str, program: str, arguments: Sequence[object]) -> list[Told] | str:
     """The medians of so many runs as there are repetitions."""
     if bench.rivals is None:
         return HOW
@@ -55,7 +57,4 @@ def _ask(bench: Bench, name: str, program: str, arguments: list[object]) -> list
         if done.returncode:
             return f"left out: {(done.stderr.strip().splitlines() or ['it failed'])[-1]}"
         runs.append([Told(**measured) for measured in json.loads(done.stdout.splitlines()[-1])])
-    return [
-        Told(same[0].what, same[0].records, median(one.us for one in same), same[0].wrong)
-        for same in zip(*runs, strict=True)
-    ]
+    return [replace(same[0], us=median(one.us for one in same)) for same in zip(*runs, strict=True)]
