@@ -186,14 +186,17 @@ def newest_first(directory: Path) -> Iterator[Path]:
         seq_and_offset = folder.name.removeprefix(PREFIX).split("-")[:2]
         return seq_and_offset[::-1], written_ns
 
-    ours = (path for path in directory.glob(f"{PREFIX}*") if _OURS.fullmatch(path.name))
-    yield from sorted(ours, key=age, reverse=True)
+    yield from sorted(_checkpoints(directory), key=age, reverse=True)
+
+
+def _checkpoints(directory: Path, below: str = ".") -> Iterator[Path]:
+    return (path for path in directory.glob(f"{below}/{PREFIX}*") if _OURS.fullmatch(path.name))
 
 
 def slot_directories(root: Path) -> list[Path]:
     """All slot directories at or below a state path: itself, its children or its grandchildren."""
     for pattern in (".", "*", "*/*"):
-        found = sorted({p.parent for p in root.glob(f"{pattern}/{PREFIX}*")})
+        found = sorted({p.parent for p in _checkpoints(root, pattern)})
         if found:
             return found
     return []

@@ -259,6 +259,8 @@ def test_slots_are_found_from_any_level_of_the_path(tmp_path: Path) -> None:
         store.open()
         store.save(checkpoint(int(slot) + 1))
 
+    (tmp_path / "checkpoint-group" / "0").mkdir(parents=True)  # a group may have such a name
+
     for root in (tmp_path, tmp_path / "group"):
         assert [p.name for p in slot_directories(root)] == ["0", "1"]
     assert slot_directories(tmp_path / "group" / "1") == [tmp_path / "group" / "1"]

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -29,10 +29,12 @@ class ServiceFactory(Protocol):
 class Worker:
     """One `olstream run`."""
 
-    def __init__(self, config: Path, log: Path, port: int, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, config: Path, log: Path, port: int, environment: Mapping[str, str], wrapper: Sequence[str] = ()
+    ) -> None:
         self.log, self._port = log, port
         with log.open("ab") as out:
-            command = [*dies_with_us(), sys.executable, "-m", "olstream", "run", str(config)]
+            command = [*dies_with_us(), *wrapper, sys.executable, "-m", "olstream", "run", str(config)]
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env={**os.environ, **environment}
             )
@@ -126,6 +128,7 @@ class Service:
         self.input, self.predictions, self.dead_letters = f"{name}-in", f"{name}-out", f"{name}-dead"
         self.state = directory / "state"
         self.environment: dict[str, str] = {}  # of the workers started from now on, on top of our own
+        self.wrapper: list[str] = []  # a command that runs them
         self._port = _free_port()
         self._workers: list[Worker] = []
         self.config: dict[str, Any] = {
@@ -168,7 +171,7 @@ class Service:
         return self.start_from(path)
 
     def start_from(self, path: Path) -> Worker:
-        worker = Worker(path, self.directory / "log", self.config["http"]["port"], self.environment)
+        worker = Worker(path, self.directory / "log", self.config["http"]["port"], self.environment, self.wrapper)
         self._workers.append(worker)
         return worker
 

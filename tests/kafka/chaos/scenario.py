@@ -30,10 +30,16 @@ MODULES: Final = (
     "retention",
     "records",
     "disks",
+    "states",
+    "clocks",
     "soups",
     "soaks",
 )
 _scenarios: dict[str, Scenario] = {}
+
+
+class NotHere(Exception):
+    """This machine, or this user, does not allow what a scenario has to do; the sentence says what."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,7 @@ class Scenario:
         return (self.act.__doc__ or "").split("\n")[0]
 
     def run(self, kafka: Kafka, seed: int, count: int | None = None) -> Stage:
-        """On a broker with as many nodes as it needs; raises where something is not as promised."""
+        """On a broker with as many nodes as it needs; raises where something is not as promised, or NotHere."""
         name = f"{self.name.replace('_', '-')[:40]}-{uuid.uuid4().hex[:8]}"
         with tempfile.TemporaryDirectory(prefix=f"olstream-{self.name}-") as directory:
             stage = Stage(kafka, name, Path(directory), seed, count or self.count, self.partitions, self.settings)
@@ -94,6 +100,8 @@ def perform(chosen: Iterable[Scenario], seed: int, count: int | None, say: Calla
                 say(f"{one.name} seed {seed}: {one.told}")
                 try:
                     stage = one.run(kafka, seed, count)
+                except NotHere as reason:
+                    say(f"  NOT DONE: {reason}")
                 except Exception as error:
                     failed += 1
                     at = traceback.extract_tb(error.__traceback__)[-1]
