@@ -22,7 +22,7 @@ def every_crash_point(stage: Stage) -> None:
     die_everywhere(stage, "exactly_once")
 
 
-@scenario(checkpoint={"interval": "100ms", "keep": 2}, guarantee="at_least_once")
+@scenario(bounded=False, checkpoint={"interval": "100ms", "keep": 2}, guarantee="at_least_once")
 def every_crash_point_at_least_once(stage: Stage) -> None:
     """The same without transactions."""
     die_everywhere(stage, "at_least_once")
