@@ -111,10 +111,12 @@ class Outbox:
 
     def send_line(self, client: Producer, line: Line) -> None:
         def delivered(error: ClientError | None, message: Message) -> None:
-            if error is None:
-                self.line_offset = message.offset() or 0
-            else:
+            if error is not None:
                 self._refused(self.journal.topic, error)
+                return
+            offset = message.offset()
+            # What was sent again and was there already may be confirmed without its place: then it is the last of ours.
+            self.line_offset = self.journal.end() - 1 if offset is None or offset < 0 else offset
 
         key = str(self.config.slot).encode()
         partition = self.journal.partition

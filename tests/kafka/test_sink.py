@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from confluent_kafka import OFFSET_INVALID, KafkaException, Producer
 from confluent_kafka import KafkaError as ClientError
-from confluent_kafka import KafkaException, Producer
 
 from olstream.config import Config
 from olstream.errors import FencedError
@@ -310,3 +311,24 @@ def test_a_line_of_an_earlier_life_is_in_doubt_until_its_place_in_the_group_is_t
     until(lambda: bool(next_life.poll(10, 0.1)), "it takes the records anew")
 
     assert (before, next_life.is_settled()) == (False, True)
+
+
+class Placeless:
+    """A producer whose broker has what it sends already: such a record is confirmed without its offset."""
+
+    def produce(self, _topic: str, _value: bytes, _key: bytes, *, on_delivery: Any, **_: Any) -> None:
+        on_delivery(None, self)
+
+    def offset(self) -> int:
+        return OFFSET_INVALID
+
+
+def test_a_line_that_is_confirmed_without_its_place_stands_at_the_end_of_the_journal(
+    topics: Topics, name: str, stack: ExitStack
+) -> None:
+    bench = Bench(topics, name, stack, guarantee="at_least_once")
+    topics.produce(bench.config.journal_topic, [bench.line.to_bytes()])
+
+    bench.sink.outbox.send_line(Placeless(), bench.line)  # type: ignore[arg-type]
+
+    assert bench.sink.outbox.line_offset == 1  # after the opening line
