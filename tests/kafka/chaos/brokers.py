@@ -22,6 +22,8 @@ from tests.kafka.topics import ANSWER_S, until
 
 RATE: Final = 300  # records a second: an outage leaves a heap, and all of it is learnt again for the verdict
 KIP_848: Final = {"group.protocol": "consumer"}
+START_S: Final = 4.0  # about as long as a start takes here, on a machine that has other things to do
+DECLARED: Final = {"model": {"algorithm": "arow", "task": "binary", "classes": [0, 1]}}  # each slot sees other labels
 SASL: Final = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-256"}
 
 
@@ -81,6 +83,50 @@ def is_away(stage: Stage, go: Callable[[], None], seconds: Callable[[], float]) 
         stage.until_more(1, worker)
         until(lambda: worker.status("/ready") == 200, "it says that it is ready again")
     stage.finish(worker)
+    assert_whole(stage)
+
+
+@scenario(bounded=False, count=5, kafka_wait="2m")
+def broker_killed_while_a_worker_starts(stage: Stage) -> None:
+    """The broker is killed at some moment of a start, and is back some seconds later; again and again."""
+    killed_at_starts(stage)
+
+
+@scenario(bounded=False, count=5, kafka_wait="2m", guarantee="at_least_once")
+def broker_killed_while_a_worker_starts_at_least_once(stage: Stage) -> None:
+    """The same without transactions."""
+    killed_at_starts(stage)
+
+
+def killed_at_starts(stage: Stage) -> None:
+    with stage.flow(RATE):
+        for _ in range(stage.count):
+            worker = stage.service.start()
+            stage.work_on(stage.rng.uniform(0.5, START_S))
+            stage.kafka.kill()
+            stage.fault()
+            stage.work_on(stage.rng.uniform(0, 8))
+            stage.kafka.start()
+            stage.until_more(1, worker)
+            worker.kill()
+        worker = stage.service.start()
+    stage.finish(worker)
+    assert_whole(stage)
+
+
+@scenario(partitions=4, bounded=False, count=3, kafka_wait="2m", learners=DECLARED)
+def broker_killed_under_two_workers(stage: Stage) -> None:
+    """Two workers share four partitions while their broker is killed and comes back, again and again."""
+    with stage.flow(RATE):
+        workers = [stage.slot(n).start().until_ready() for n in range(2)]
+        for _ in range(stage.count):
+            stage.until_more(500, *workers)
+            stage.kafka.kill()
+            stage.fault()
+            stage.work_on(stage.rng.uniform(0, 6))
+            stage.kafka.start()
+        stage.until_more(500, *workers)
+    stage.finish(*workers)
     assert_whole(stage)
 
 

@@ -74,7 +74,7 @@ def killed_in_turn(stage: Stage) -> None:
 
 
 def moved(stage: Stage, role: Callable[[Stage], int], end: Callable[[int], None]) -> int:
-    """End the node that has this role; when this returns another has it."""
+    """End, or freeze, the node that has this role; when this returns another has it."""
     node = role(stage)
     end(node)
     stage.fault()
@@ -93,6 +93,21 @@ def transactions_move_twice(stage: Stage) -> None:
             stage.kafka.start(first)
             second = moved(stage, transactions_at, stage.kafka.kill)
             stage.kafka.start(second)
+        stage.until_more(1, worker)
+    stage.finish(worker)
+    assert_whole(stage)
+
+
+@scenario(nodes=3, count=3, bounded=False, commit_interval="300ms", kafka_wait="2m")
+def coordinators_frozen(stage: Stage) -> None:
+    """The node of our transactions, of our group, of our input stands still until another takes over, then goes on."""
+    with stage.flow(RATE):
+        worker = stage.service.start().until_ready()
+        for i in range(stage.count):
+            stage.until_more(1, worker)
+            moved(stage, ROLES[i % len(ROLES)], stage.kafka.pause)
+            stage.work_on(stage.rng.uniform(0, 10))
+            stage.kafka.resume()
         stage.until_more(1, worker)
     stage.finish(worker)
     assert_whole(stage)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from tests.kafka.chaos.brokers import KIP_848, RATE
-from tests.kafka.chaos.proxy import END_TXN, INIT_PRODUCER_ID, Direction, Proxy
+from tests.kafka.chaos.proxy import END_TXN, INIT_PRODUCER_ID, KINDS, Direction, Proxy
 from tests.kafka.chaos.scenario import scenario
 from tests.kafka.chaos.stage import PATIENCE_S, Stage
 from tests.kafka.chaos.verdict import assert_whole
@@ -16,6 +16,7 @@ from tests.kafka.service import Worker
 from tests.kafka.topics import until
 
 TRANSACTION_S: Final = 10.0  # after which the broker gives an open one up
+CAUGHT_S: Final = 5.0  # not every kind of request comes in every life
 ORCHESTRATED_S: Final = 30.0  # from SIGTERM to SIGKILL, where nobody says otherwise
 
 
@@ -181,7 +182,7 @@ def cut_again_and_again(stage: Stage) -> None:
         with stage.flow(RATE):
             worker = stage.service.start()
             for _ in range(stage.count):
-                proxy.delay_s = stage.rng.choice((0.0, 0.0, 0.01, 0.05))
+                proxy.delay_s = stage.rng.choice((0.0, 0.0, 0.01, 0.05, 0.2))
                 stage.work_on(stage.rng.uniform(0, 1.5))
                 proxy.cut()
                 stage.fault()
@@ -222,5 +223,43 @@ def one_direction(stage: Stage) -> None:
                 assert worker.status("/live") == 200, worker.said()[-3000:]
                 hold.let_go()
             stage.until_more(1, worker)
+        stage.finish(worker)
+        assert_whole(stage)
+
+
+@scenario(bounded=False, count=6, kafka_wait="2m")
+def requests_stalled(stage: Stage) -> None:
+    """At a start, or at work, requests of one kind do not get through, or their answers; then those of another."""
+    stalled_in_turn(stage)
+
+
+@scenario(bounded=False, count=6, kafka_wait="2m", guarantee="at_least_once")
+def requests_stalled_at_least_once(stage: Stage) -> None:
+    """The same without transactions."""
+    stalled_in_turn(stage)
+
+
+@scenario(bounded=False, count=6, kafka_wait="2m", consumer=KIP_848)
+def requests_stalled_kip_848(stage: Stage) -> None:
+    """The same in a group of the consumer protocol."""
+    stalled_in_turn(stage)
+
+
+def stalled_in_turn(stage: Stage) -> None:
+    directions: tuple[Direction, Direction] = ("request", "answer")
+    with proxied(stage) as proxy:
+        with stage.flow(RATE):
+            worker = stage.service.start().until_ready()
+            for _ in range(stage.count):
+                hold = proxy.hold(stage.rng.choice(directions), stage.rng.choice(KINDS))
+                if stage.rng.random() < 0.5:
+                    worker.kill()
+                    worker = stage.service.start()
+                hold.caught.wait(CAUGHT_S)
+                stage.fault()
+                stage.work_on(stage.rng.uniform(1, TRANSACTION_S + 5))
+                assert worker.alive, worker.said()[-3000:]
+                hold.let_go()
+                stage.until_more(1, worker)
         stage.finish(worker)
         assert_whole(stage)
