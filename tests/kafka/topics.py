@@ -21,6 +21,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
 ANSWER_S = 30.0
+SOON_S = 3.0
 
 
 @dataclass(frozen=True)
@@ -66,8 +67,12 @@ class Topics:
         return found.error is None and all(p.leader >= 0 for p in found.partitions.values())
 
     def leader(self, topic: str, partition: int = 0) -> int:
-        """The node that leads a partition; -1 where none does."""
-        return int(self._admin.list_topics(topic, timeout=ANSWER_S).topics[topic].partitions[partition].leader)
+        """The node that leads a partition; -1 where none does, and where the node that we ask does not answer."""
+        try:
+            found = self._admin.list_topics(topic, timeout=SOON_S)
+        except KafkaException:
+            return -1
+        return int(found.topics[topic].partitions[partition].leader)
 
     def delete(self, topic: str) -> None:
         for done in self._admin.delete_topics([topic]).values():
