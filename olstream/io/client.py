@@ -28,6 +28,7 @@ T = TypeVar("T")
 
 CALL_S: Final = 5.0  # one blocking call; they are repeated while it makes sense
 PAUSE_S: Final = 0.1  # before a call that failed at once is repeated
+NAP_S: Final = 0.005  # a waiting loop looks so often whether a record came
 REFUSED_S: Final = 10.0  # rejected credentials and certificates do not heal: give up after that
 
 # A group that no longer counts us in: FENCED_INSTANCE_ID because somebody else has our name.
@@ -281,6 +282,21 @@ def client_error(exception: KafkaException) -> ClientError:
     error = exception.args[0]
     assert isinstance(error, ClientError)
     return error
+
+
+def first_message(consumer: Consumer, timeout_s: float) -> Message | None:
+    """The next message, or None. We wait beside the client, whose own waits end by the calendar.
+
+    Where that is set back an hour while nothing comes, whoever waits inside stands still for an hour: the loop, and
+    the client's thread that sends the heartbeats. A question wakes that one.
+    """
+    give_up_s = time.monotonic() + timeout_s
+    while (message := consumer.poll(0)) is None:
+        if time.monotonic() >= give_up_s:
+            consumer.consumer_group_metadata()
+            break
+        time.sleep(NAP_S)
+    return message
 
 
 def to_chunk(topic: str, partition: int, messages: list[Message]) -> Chunk:

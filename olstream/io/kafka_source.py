@@ -26,6 +26,7 @@ from olstream.io.client import (
     Errors,
     answered,
     client_error,
+    first_message,
     is_for_good,
     member,
     membership,
@@ -113,7 +114,7 @@ class KafkaSource:
     def poll(self, records_max: int, timeout_s: float) -> list[Chunk]:
         self._go_past_gaps()
         # consume(n, t) waits for n messages or all of t; this waits for the first and takes what is there.
-        first = self.consumer.poll(timeout_s)
+        first = first_message(self.consumer, timeout_s)
         messages = []
         if first is not None:
             messages = [first, *self.consumer.consume(records_max - 1, 0)] if records_max > 1 else [first]

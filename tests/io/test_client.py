@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException, TopicPartition
 
 from olstream.errors import KafkaError
-from olstream.io.client import answered, watermarks
+from olstream.io.client import answered, first_message, watermarks
 
 
 @dataclass
@@ -26,6 +26,22 @@ class FakeClient:
 
     def poll(self, timeout_s: float) -> None:
         self.heard.append("a complaint")
+
+
+@dataclass
+class FakeConsumer:
+    """Has nothing at so many looks; remembers how long it was to wait, and whether it was asked who it is."""
+
+    empty_looks: int
+    waits_s: list[float] = field(default_factory=list)
+    asked: int = 0
+
+    def poll(self, timeout_s: float) -> str | None:
+        self.waits_s.append(timeout_s)
+        return "a record" if len(self.waits_s) > self.empty_looks else None
+
+    def consumer_group_metadata(self) -> None:
+        self.asked += 1
 
 
 def ask(client: FakeClient, patience_s: float = 60.0) -> tuple[str, int]:
@@ -84,3 +100,22 @@ def test_a_partition_that_has_another_leader_now_is_found_there() -> None:
     )
 
     assert found == (3, 5)
+
+
+def test_a_record_is_waited_for_outside_the_client() -> None:
+    """Whose own waits last an hour longer where the calendar is set back by one."""
+    consumer = FakeConsumer(empty_looks=3)
+
+    found: object = first_message(consumer, 60.0)  # type: ignore[arg-type]
+
+    assert found == "a record"
+    assert consumer.waits_s == [0] * 4
+
+
+def test_while_nothing_comes_the_clients_own_thread_is_woken() -> None:
+    consumer = FakeConsumer(empty_looks=1_000_000)
+
+    found = first_message(consumer, 0.0)  # type: ignore[arg-type]
+
+    assert found is None
+    assert consumer.asked == 1
