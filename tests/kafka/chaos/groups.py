@@ -21,6 +21,7 @@ from tests.kafka.chaos.scenario import scenario
 from tests.kafka.chaos.stage import PATIENCE_S, Stage
 from tests.kafka.chaos.verdict import assert_counted, assert_verified, assert_whole, read_inputs
 from tests.kafka.service import Service, Worker
+from tests.kafka.topics import until
 
 LONGER_SESSION_S: Final = 10.0
 
@@ -103,6 +104,24 @@ def doubled_while_well_at_least_once(stage: Stage) -> None:
     double_while_well(stage)
 
 
+@scenario(count=6, bounded=False, **CLASSIC)
+def doubled_for_ever(stage: Stage) -> None:
+    """Two pods have the same slot, and whichever ends is started again: they take turns, and nothing is lost."""
+    contend(stage)
+
+
+@scenario(count=6, bounded=False, **KIP_848)
+def doubled_for_ever_kip848(stage: Stage) -> None:
+    """The same under the newer group protocol."""
+    contend(stage)
+
+
+@scenario(count=6, bounded=False, **PLAIN)
+def doubled_for_ever_at_least_once(stage: Stage) -> None:
+    """The same without transactions."""
+    contend(stage)
+
+
 def stand_still(stage: Stage, transaction_s: float = TRANSACTION_S, session_s: float = LONGER_SESSION_S) -> None:
     with stage.flow():
         worker = stage.service.start().until_ready()
@@ -178,6 +197,33 @@ def double_while_well(stage: Stage) -> None:
             stage.until_more(500, first[1])
     stage.finish(first[1])
     assert_whole(stage)
+
+
+def contend(stage: Stage) -> None:
+    pods = [stage.service, stage.double()]
+    workers = [pod.start() for pod in pods]
+    with stage.flow():
+        for _ in range(stage.count):
+            until_more_is_done_by_any(stage, pods, workers)
+            freeze(stage, stage.rng.choice(workers), stage.rng.uniform(0, TRANSACTION_S + 2))
+        workers.pop().send(signal.SIGTERM)
+        until_more_is_done_by_any(stage, pods, workers)
+    stage.finish(*workers)
+    assert_whole(stage)
+
+
+def until_more_is_done_by_any(stage: Stage, pods: list[Service], workers: list[Worker]) -> None:
+    """Whoever ends is started again, as an orchestrator does."""
+    goal = stage.committed() + 500
+
+    def is_done() -> bool:
+        for i, worker in enumerate(workers):
+            if not worker.alive:
+                assert worker.wait(1) == 5, worker.said()[-3000:]
+                workers[i] = pods[i].start()
+        return stage.committed() >= goal
+
+    until(is_done, f"{goal} records done", PATIENCE_S)
 
 
 def assert_loser_can_return(stage: Stage, loser: Service) -> None:
