@@ -8,6 +8,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Final
 
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from olstream.bench.bare import bare_loop
@@ -38,9 +39,17 @@ def until_shared_out(admin: AdminClient, group: str, workers: Sequence[Future[Sp
         for worker in workers:
             if worker.done():
                 worker.result()  # it cannot have come to its end
-        found = admin.describe_consumer_groups([group])[group].result()
-        held = [len(member.assignment.topic_partitions) for member in found.members]
+        held = _held(admin, group)
         if len(held) == len(workers) and all(held):
             return
         time.sleep(LOOK_EVERY_S)
     raise KafkaError(f"the workers of group {group} did not get their partitions within {JOINED_S:.0f} s")
+
+
+def _held(admin: AdminClient, group: str) -> list[int]:
+    """How many partitions each member holds."""
+    try:
+        found = admin.describe_consumer_groups([group])[group].result()
+    except KafkaException:  # the group is so new that its coordinator does not know it
+        return []
+    return [len(member.assignment.topic_partitions) for member in found.members]
