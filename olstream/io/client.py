@@ -42,11 +42,11 @@ NOT_A_MEMBER: Final = frozenset(
         ClientError.FENCED_INSTANCE_ID,
     }
 )
+# Who we are is not believed. It may be again in a moment, while passwords are changed: `Errors` says when to give up.
+CREDENTIALS: Final = frozenset({ClientError._AUTHENTICATION, ClientError._SSL, ClientError.SASL_AUTHENTICATION_FAILED})
+# What somebody has to grant first.
 REFUSED: Final = frozenset(
     {
-        ClientError._AUTHENTICATION,
-        ClientError._SSL,
-        ClientError.SASL_AUTHENTICATION_FAILED,
         ClientError.TOPIC_AUTHORIZATION_FAILED,
         ClientError.GROUP_AUTHORIZATION_FAILED,
         ClientError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
@@ -109,7 +109,7 @@ class Errors:
 
     def __call__(self, error: ClientError) -> None:
         with self._mutex:
-            if error.code() in (ClientError._AUTHENTICATION, ClientError._SSL):
+            if error.code() in CREDENTIALS:
                 since = self._refused[0] if self._refused else time.monotonic()
                 self._refused = since, error.str()
         log.warning("%s: %s", error.name(), error.str(), extra={"every_s": 10.0})

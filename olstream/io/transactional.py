@@ -25,7 +25,9 @@ from olstream.errors import KafkaError
 from olstream.io.claim import Claim
 from olstream.io.client import (
     CALL_S,
+    CREDENTIALS,
     NOT_A_MEMBER,
+    PAUSE_S,
     REFUSED,
     Errors,
     bounded,
@@ -248,6 +250,8 @@ class TransactionalSink:
                     f"Kafka refuses transactions to {self.config.group}-{self.config.slot} ({error.str()}): "
                     "grant WRITE on that transactional id"
                 )
-            if not error.retriable() or time.monotonic() > give_up_s:
+            waits = error.retriable() or error.code() in CREDENTIALS
+            if not waits or time.monotonic() > give_up_s:
                 raise KafkaError(f"transactions cannot be set up: {error.str()}")
+            client.poll(PAUSE_S)
             self.told.alive()

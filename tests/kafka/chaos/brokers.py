@@ -39,7 +39,7 @@ def broker_killed(stage: Stage) -> None:
     is_away(stage, stage.kafka.kill, lambda: 30.0)
 
 
-@scenario(count=3, kafka_wait="2m")
+@scenario(bounded=False, count=3, kafka_wait="2m")
 def broker_killed_again_and_again(stage: Stage) -> None:
     """The broker is killed, is away for some seconds or for none, comes back, and again."""
     is_away(stage, stage.kafka.kill, lambda: stage.rng.uniform(0, 4))
@@ -51,7 +51,7 @@ def broker_killed_again_and_again_kip_848(stage: Stage) -> None:
     is_away(stage, stage.kafka.kill, lambda: stage.rng.uniform(0, 4))
 
 
-@scenario(count=3, kafka_wait="2m", guarantee="at_least_once")
+@scenario(bounded=False, count=3, kafka_wait="2m", guarantee="at_least_once")
 def broker_killed_again_and_again_at_least_once(stage: Stage) -> None:
     """The same without transactions."""
     is_away(stage, stage.kafka.kill, lambda: stage.rng.uniform(0, 4))
@@ -130,7 +130,7 @@ def broker_killed_under_two_workers(stage: Stage) -> None:
     assert_whole(stage)
 
 
-@scenario(kafka_wait="2m")
+@scenario(bounded=False, kafka_wait="2m")
 def broker_down_at_start(stage: Stage) -> None:
     """The worker starts some seconds before its broker."""
     starts_before(stage, 5.0)
@@ -177,7 +177,7 @@ def broker_down_for_longer_than_kafka_wait(stage: Stage) -> None:
     assert_whole(stage)
 
 
-@scenario(kafka_wait="1m")
+@scenario(bounded=False, kafka_wait="1m")
 def topic_missing_at_start(stage: Stage) -> None:
     """One topic is not there yet when the worker starts, and is made later."""
     topic = f"{stage.group}-late"

@@ -32,13 +32,13 @@ def disk_full(stage: Stage) -> None:
         live_with(stage, full, "no_space", "no room for a checkpoint in", "No space left on device")
 
 
-@scenario(count=2)
+@scenario(bounded=False, count=2)
 def disk_read_only(stage: Stage) -> None:
     """The disk is mounted without writing: the same."""
     live_with(stage, read_only, "denied", "cannot write the state directory", "mount it for writing")
 
 
-@scenario(count=2)
+@scenario(bounded=False, count=2)
 def disk_denied(stage: Stage) -> None:
     """The directory is somebody else's, or without leave to write: the same."""
     stage.service.wrapper = without_roots_rights()

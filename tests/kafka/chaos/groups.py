@@ -56,7 +56,7 @@ def doubled_while_stopped(stage: Stage) -> None:
     double_while_stopped(stage)
 
 
-@scenario(count=2, **KIP_848)
+@scenario(bounded=False, count=2, **KIP_848)
 def doubled_while_stopped_kip848(stage: Stage) -> None:
     """The same under the newer group protocol, where both are members."""
     double_while_stopped(stage)
@@ -86,7 +86,7 @@ def doubled_while_idle_kip848(stage: Stage) -> None:
     double_while_idle(stage)
 
 
-@scenario(count=3, **CLASSIC)
+@scenario(bounded=False, count=3, **CLASSIC)
 def doubled_while_well(stage: Stage) -> None:
     """A second worker of a slot that is at work: with no state, with a journal to learn from, with a copy."""
     double_while_well(stage)

@@ -34,7 +34,7 @@ def commit_answer_lost(stage: Stage) -> None:
     commit_is_resolved(stage, "answer", "resolved_committed")
 
 
-@scenario()
+@scenario(bounded=False)
 def commit_request_late(stage: Stage) -> None:
     """A commit is under way for so long that the transaction is sent again; then it arrives after all."""
     commit_is_resolved(stage, "request", "resolved_resent")
@@ -72,7 +72,7 @@ def frozen_during_a_commit(stage: Stage) -> None:
     frozen(stage, 3.0)
 
 
-@scenario()
+@scenario(bounded=False)
 def frozen_for_longer_than_a_transaction(stage: Stage) -> None:
     """The broker stands still, a commit in its hands, until it has to give the transaction up."""
     frozen(stage, TRANSACTION_S + 3)
@@ -159,7 +159,7 @@ def told_to_stop(stage: Stage) -> None:
     assert_whole(stage)
 
 
-@scenario(count=10)
+@scenario(bounded=False, count=10)
 def connections_cut(stage: Stage) -> None:
     """All connections end at moments nobody chose, on a network that is sometimes slow."""
     cut_again_and_again(stage)

@@ -31,7 +31,12 @@ def offsets_moved_at_least_once(stage: Stage) -> None:
     move_offsets(stage)
 
 
-@scenario(partitions=2, learners={"model": {"algorithm": "arow", "task": "binary", "classes": [0, 1]}}, **LEAVES)
+@scenario(
+    bounded=False,
+    partitions=2,
+    learners={"model": {"algorithm": "arow", "task": "binary", "classes": [0, 1]}},
+    **LEAVES,
+)
 def offsets_moved_of_what_nobody_learnt(stage: Stage) -> None:
     """Of a partition that no line names the group's offset is the start, whoever committed it."""
     flow = stage.flow()

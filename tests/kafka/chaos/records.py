@@ -53,7 +53,7 @@ def records_of_every_kind(stage: Stage) -> None:
     assert_whole(stage)
 
 
-@scenario(input={"max_message_bytes": LONGEST_BYTES})
+@scenario(bounded=False, input={"max_message_bytes": LONGEST_BYTES})
 def records_as_long_as_they_may_be(stage: Stage) -> None:
     """The topic takes 11 MB and we 10: good ones are answered, broken ones and long keys are cut, nobody is stopped."""
     remake_input(stage, max_message_bytes=str(LONGEST_BYTES * 11 // 10))
@@ -102,7 +102,7 @@ def transactions_of_others(stage: Stage) -> None:
     stage.service.start().until_ready().stop()
 
 
-@scenario()
+@scenario(bounded=False)
 def input_compacted(stage: Stage) -> None:
     """Compaction left one record of ten: what is left is learnt, and learnt again, over the holes."""
     remake_input(stage, **COMPACTED)

@@ -21,7 +21,7 @@ from tests.kafka.chaos.verdict import (
 from tests.kafka.service import Worker
 
 
-@scenario(checkpoint={"keep": 1})
+@scenario(bounded=False, checkpoint={"keep": 1})
 def input_cut_behind_the_worker(stage: Stage) -> None:
     """Records that were learnt are deleted, at work and while away, and lines before the checkpoint: harmless."""
     flow = stage.flow()

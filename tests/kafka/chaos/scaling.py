@@ -26,7 +26,7 @@ def scaled_up_and_down_at_least_once(stage: Stage) -> None:
     scale(stage)
 
 
-@scenario(partitions=6, count=2, **CLASSIC)
+@scenario(bounded=False, partitions=6, count=2, **CLASSIC)
 def killed_together(stage: Stage) -> None:
     """Of three workers two are killed at once, all are, and one while another one comes back to the group."""
     kill_together(stage)

@@ -79,7 +79,7 @@ def every_checkpoint_damaged(stage: Stage) -> None:
     assert_whole(stage)
 
 
-@scenario()
+@scenario(bounded=False)
 def checkpoint_not_for_us(stage: Stage) -> None:
     """Of a newer format, of another configuration, not to be read: exit 4 or 2. Nothing is touched, so all goes on."""
     service = stage.service
@@ -113,7 +113,7 @@ def checkpoint_not_for_us(stage: Stage) -> None:
     assert_whole(stage)
 
 
-@scenario(partitions=2, learners=TWO_CLASSES)
+@scenario(bounded=False, partitions=2, learners=TWO_CLASSES)
 def directory_of_another_slot(stage: Stage) -> None:
     """A slot finds the state of another slot, or of another group: exit 4; with its own again all goes on."""
     slots = [stage.slot(n) for n in range(2)]
@@ -143,7 +143,7 @@ def directory_of_another_slot(stage: Stage) -> None:
     assert_whole(stage)
 
 
-@scenario(checkpoint={"keep": 2})
+@scenario(bounded=False, checkpoint={"keep": 2})
 def directory_with_other_things(stage: Stage) -> None:
     """Leftovers of a write that died are swept; what other people put there is neither read, renamed nor removed."""
     with stage.flow():
@@ -177,7 +177,7 @@ def directory_with_other_things(stage: Stage) -> None:
     assert_whole(stage)
 
 
-@scenario()
+@scenario(bounded=False)
 def directory_from_a_backup(stage: Stage) -> None:
     """An old copy of the directory is put back, taken while nobody worked and while somebody did: it catches up."""
     service = stage.service

@@ -46,7 +46,7 @@ def topics_made_late(stage: Stage) -> None:
     assert_whole(stage)
 
 
-@scenario(**SOON)
+@scenario(bounded=False, **SOON)
 def outputs_deleted_at_work(stage: Stage) -> None:
     """Predictions or dead letters are deleted: not ready until they are made anew, or exit 3; all is learnt once."""
     for topic in (stage.service.predictions, stage.service.dead_letters):
@@ -69,7 +69,7 @@ def outputs_deleted_at_work(stage: Stage) -> None:
     assert_learnt(stage)
 
 
-@scenario(**SOON)
+@scenario(bounded=False, **SOON)
 def input_deleted_at_work(stage: Stage) -> None:
     """The input is deleted: exit 3; made anew it is another one: exit 4; a new group begins with it."""
     worker = at_work(stage)
@@ -99,7 +99,7 @@ def input_made_anew(stage: Stage) -> None:
     finish_in_a_new_group(stage)
 
 
-@scenario(**SOON)
+@scenario(bounded=False, **SOON)
 def journal_made_anew(stage: Stage) -> None:
     """The journal is deleted and made again, at work and while away: exit 4, and without its state the slot is new."""
     journal = f"{stage.group}-journal"
@@ -136,7 +136,7 @@ def partitions_added_at_work(stage: Stage) -> None:
     assert_whole(stage)
 
 
-@scenario(partitions=2, **SEES_GROWTH)
+@scenario(bounded=False, partitions=2, **SEES_GROWTH)
 def partitions_added_while_away(stage: Stage) -> None:
     """The input grows while one of two workers is dead, then while both are: their return finds all of it."""
     with stage.flow() as flow:
