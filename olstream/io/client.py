@@ -100,8 +100,11 @@ class Errors:
     The client only repeats such errors and raises nothing: the program has to decide to give up.
     """
 
-    def __init__(self, on_error: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, on_error: Callable[[str], None] = lambda _: None, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self.on_error = on_error
+        self._monotonic = monotonic
         self.trouble: str | None = None  # a sentence on what is known to be wrong just now
         self._refused: tuple[float, str] | None = None
         self._end: OlstreamError | None = None
@@ -110,7 +113,7 @@ class Errors:
     def __call__(self, error: ClientError) -> None:
         with self._mutex:
             if error.code() in CREDENTIALS:
-                since = self._refused[0] if self._refused else time.monotonic()
+                since = self._refused[0] if self._refused else self._monotonic()
                 self._refused = since, error.str()
         log.warning("%s: %s", error.name(), error.str(), extra={"every_s": 10.0})
         self.on_error(error.name())
@@ -128,7 +131,7 @@ class Errors:
         if self._end is not None:
             raise self._end
         refused = self._refused
-        if refused and time.monotonic() - refused[0] > REFUSED_S:
+        if refused and self._monotonic() - refused[0] > REFUSED_S:
             raise KafkaError(
                 f"Kafka refuses this client ({refused[1]}): check the credentials and certificates under `kafka`"
             )

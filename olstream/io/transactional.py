@@ -235,10 +235,11 @@ class TransactionalSink:
         """A producer that has fenced every earlier one of this slot, and ended what that left open."""
         client = producer(self.config, self.errors)
         give_up_s = time.monotonic() + self.config.kafka_wait_s
+        pause_s = 0.0
         crash.point("init.before")
         while True:
             try:
-                client.poll(0)  # as in `_wait`
+                client.poll(pause_s)  # as in `_wait`
                 client.init_transactions(CALL_S)
                 crash.point("init.after")
                 self.errors.accepted()
@@ -253,5 +254,5 @@ class TransactionalSink:
             waits = error.retriable() or error.code() in CREDENTIALS
             if not waits or time.monotonic() > give_up_s:
                 raise KafkaError(f"transactions cannot be set up: {error.str()}")
-            client.poll(PAUSE_S)
+            pause_s = PAUSE_S
             self.told.alive()

@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException, TopicPartition
 
 from olstream.errors import KafkaError
-from olstream.io.client import answered, first_message, watermarks
+from olstream.io.client import Errors, answered, first_message, watermarks
 
 
 @dataclass
@@ -52,7 +52,7 @@ def ask(client: FakeClient, patience_s: float = 60.0) -> tuple[str, int]:
 
 
 def test_a_question_is_repeated_until_a_broker_answers_and_complaints_are_heard_meanwhile() -> None:
-    client = FakeClient([ClientError._TIMED_OUT, ClientError._UNKNOWN_PARTITION, ClientError.NOT_COORDINATOR])
+    client = FakeClient([ClientError._TIMED_OUT, ClientError._UNKNOWN_PARTITION, ClientError._AUTHENTICATION])
 
     assert ask(client) == ("the answer", 3)
     assert len(client.heard) == 3
@@ -70,6 +70,43 @@ def test_who_may_not_know_does_not_ask_again() -> None:
 def test_patience_ends() -> None:
     with pytest.raises(KafkaError, match="did not tell the time for 0 s"):
         ask(FakeClient([ClientError._TIMED_OUT] * 9), patience_s=0.0)
+
+
+class Clock:
+    """A number that somebody moves."""
+
+    at_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.at_s
+
+
+@pytest.mark.parametrize("code", [ClientError._AUTHENTICATION, ClientError._SSL])
+def test_who_is_locked_out_for_ten_seconds_gives_up(code: int) -> None:
+    clock = Clock()
+    errors = Errors(monotonic=clock)
+
+    for _ in range(3):
+        errors(ClientError(code))
+        errors.raise_if_refused()
+        clock.at_s += 5.0
+
+    with pytest.raises(KafkaError, match="check the credentials"):
+        errors.raise_if_refused()
+
+
+def test_who_was_let_in_again_has_ten_seconds_the_next_time() -> None:
+    clock = Clock()
+    errors = Errors(monotonic=clock)
+    errors(ClientError(ClientError._AUTHENTICATION))
+
+    errors.accepted()
+    clock.at_s += 3600.0
+    errors.raise_if_refused()
+    errors(ClientError(ClientError._AUTHENTICATION))
+    clock.at_s += 5.0
+
+    errors.raise_if_refused()
 
 
 class FakeReader(FakeClient):

@@ -14,6 +14,8 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from olstream.io.client import REFUSED_S
+from tests.kafka.chaos.crew import KIP_848
 from tests.kafka.chaos.scenario import scenario
 from tests.kafka.chaos.stage import PATIENCE_S, SECRET, Stage
 from tests.kafka.chaos.verdict import assert_whole
@@ -21,7 +23,6 @@ from tests.kafka.service import Worker
 from tests.kafka.topics import ANSWER_S, until
 
 RATE: Final = 300  # records a second: an outage leaves a heap, and all of it is learnt again for the verdict
-KIP_848: Final = {"group.protocol": "consumer"}
 START_S: Final = 4.0  # about as long as a start takes here, on a machine that has other things to do
 DECLARED: Final = {"model": {"algorithm": "arow", "task": "binary", "classes": [0, 1]}}  # each slot sees other labels
 SASL: Final = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "SCRAM-SHA-256"}
@@ -45,13 +46,13 @@ def broker_killed_again_and_again(stage: Stage) -> None:
     is_away(stage, stage.kafka.kill, lambda: stage.rng.uniform(0, 4))
 
 
-@scenario(count=3, bounded=False, kafka_wait="2m", consumer=KIP_848)
-def broker_killed_again_and_again_kip_848(stage: Stage) -> None:
+@scenario(count=3, bounded=False, kafka_wait="2m", **KIP_848)
+def broker_killed_again_and_again_kip848(stage: Stage) -> None:
     """The same in a group of the consumer protocol."""
     is_away(stage, stage.kafka.kill, lambda: stage.rng.uniform(0, 4))
 
 
-@scenario(bounded=False, count=3, kafka_wait="2m", guarantee="at_least_once")
+@scenario(count=3, bounded=False, kafka_wait="2m", guarantee="at_least_once")
 def broker_killed_again_and_again_at_least_once(stage: Stage) -> None:
     """The same without transactions."""
     is_away(stage, stage.kafka.kill, lambda: stage.rng.uniform(0, 4))
@@ -157,7 +158,7 @@ def starts_before(stage: Stage, seconds: float) -> None:
     assert_whole(stage)
 
 
-@scenario(kafka_wait="4s")
+@scenario(bounded=False, kafka_wait="4s")
 def broker_down_for_longer_than_kafka_wait(stage: Stage) -> None:
     """Nobody brings the broker back in time, neither at a start nor at work: the worker says so and ends."""
     with stage.flow(RATE):
@@ -195,17 +196,12 @@ def topic_missing_at_start(stage: Stage) -> None:
 
 @scenario(kafka=SASL)
 def credentials_refused(stage: Stage) -> None:
-    """The password is not known at a start, unknown for a moment at work, and then for good."""
-    stage.service.configure(kafka={"bootstrap.servers": stage.kafka.guarded, "sasl.username": stage.group})
+    """The password is unknown at a start, then known, then no longer: a worker that is refused says so and ends."""
+    guarded(stage)
     assert_gave_up(stage.service.start(), "Kafka refuses this client")
     permit(stage)
     with stage.flow(RATE):
         worker = stage.service.start()
-        stage.until_more(1, worker)
-        forbid(stage)
-        until(lambda: worker.counted("olstream_kafka_errors_total", code="_AUTHENTICATION") > 0, "it is refused")
-        permit(stage)
-        stage.work_on(12.0)  # longer than a refusal is borne
         stage.until_more(1, worker)
         forbid(stage)
         assert_gave_up(worker, "Kafka refuses this client")
@@ -213,8 +209,42 @@ def credentials_refused(stage: Stage) -> None:
         worker = stage.service.start()
         stage.until_more(1, worker)
     stage.finish(worker)
-    stage.fault(3)
+    stage.fault(2)
     assert_whole(stage)
+
+
+@scenario(count=2, bounded=False, kafka=SASL)
+def credentials_refused_for_a_moment(stage: Stage) -> None:
+    """The password is unknown for a moment, at work or to a worker without any: it goes on."""
+    guarded(stage)
+    permit(stage)
+    flow = stage.flow(RATE)
+    worker = stage.service.start()
+    for idle in (False, True) * stage.count:
+        flow.feed(RATE)
+        flow.flush()
+        if idle:
+            stage.until_committed(flow.fed, worker)
+        refuse_for_a_moment(stage, worker)
+        stage.work_on(REFUSED_S + 2)
+        stage.until_committed(flow.fed, worker)
+    stage.finish(worker)
+    assert_whole(stage)
+
+
+def refuse_for_a_moment(stage: Stage, worker: Worker) -> None:
+    def refused() -> float:
+        return worker.counted("olstream_kafka_errors_total", code="_AUTHENTICATION")
+
+    before = refused()
+    forbid(stage)
+    until(lambda: refused() > before, "the worker is refused")
+    permit(stage)
+    stage.fault()
+
+
+def guarded(stage: Stage) -> None:
+    stage.service.configure(kafka={"bootstrap.servers": stage.kafka.guarded, "sasl.username": stage.group})
 
 
 def permit(stage: Stage) -> None:

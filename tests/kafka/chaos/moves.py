@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 from tests.kafka.broker import FOR_TESTS
-from tests.kafka.chaos.brokers import KIP_848, RATE
+from tests.kafka.chaos.brokers import RATE
+from tests.kafka.chaos.crew import KIP_848
 from tests.kafka.chaos.scenario import scenario
 from tests.kafka.chaos.stage import PATIENCE_S, Stage
 from tests.kafka.chaos.verdict import assert_whole
@@ -41,9 +42,9 @@ def _java_hash(text: str) -> int:
     return hashed - (1 << 32) if hashed >> 31 else hashed
 
 
-@scenario(nodes=3, count=3, commit_interval="300ms", kafka_wait="2m")
+@scenario(nodes=3, count=2, commit_interval="300ms", kafka_wait="2m")
 def coordinators_killed(stage: Stage) -> None:
-    """The node of our transactions, that of our group and that of our input are killed in turn, at work."""
+    """The node of our transactions, that of our group, and with a count of 3 that of our input are killed, at work."""
     killed_in_turn(stage)
 
 
@@ -53,8 +54,8 @@ def coordinators_killed_at_least_once(stage: Stage) -> None:
     killed_in_turn(stage)
 
 
-@scenario(nodes=3, count=3, bounded=False, commit_interval="300ms", consumer=KIP_848, kafka_wait="2m")
-def coordinators_killed_kip_848(stage: Stage) -> None:
+@scenario(nodes=3, count=3, bounded=False, commit_interval="300ms", kafka_wait="2m", **KIP_848)
+def coordinators_killed_kip848(stage: Stage) -> None:
     """The same in a group of the consumer protocol."""
     killed_in_turn(stage)
 
@@ -125,8 +126,8 @@ def rolling_restart_at_least_once(stage: Stage) -> None:
     one_after_the_other(stage)
 
 
-@scenario(nodes=3, bounded=False, consumer=KIP_848, kafka_wait="2m")
-def rolling_restart_kip_848(stage: Stage) -> None:
+@scenario(nodes=3, bounded=False, kafka_wait="2m", **KIP_848)
+def rolling_restart_kip848(stage: Stage) -> None:
     """The same in a group of the consumer protocol."""
     one_after_the_other(stage)
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from tests.kafka.chaos.brokers import KIP_848, RATE
+from tests.kafka.chaos.brokers import RATE
+from tests.kafka.chaos.crew import CLASSIC, KIP_848, TRANSACTION_S
 from tests.kafka.chaos.proxy import END_TXN, INIT_PRODUCER_ID, KINDS, Direction, Proxy
 from tests.kafka.chaos.scenario import scenario
 from tests.kafka.chaos.stage import PATIENCE_S, Stage
@@ -15,7 +16,6 @@ from tests.kafka.chaos.verdict import assert_whole
 from tests.kafka.service import Worker
 from tests.kafka.topics import until
 
-TRANSACTION_S: Final = 10.0  # after which the broker gives an open one up
 CAUGHT_S: Final = 5.0  # not every kind of request comes in every life
 ORCHESTRATED_S: Final = 30.0  # from SIGTERM to SIGKILL, where nobody says otherwise
 
@@ -28,54 +28,52 @@ def proxied(stage: Stage) -> Iterator[Proxy]:
         yield proxy
 
 
-@scenario()
-def commit_answer_lost(stage: Stage) -> None:
-    """The broker commits, and its answer does not arrive: the journal says that it is done."""
-    commit_is_resolved(stage, "answer", "resolved_committed")
+@scenario(producer=CLASSIC["producer"])
+def commits_in_doubt(stage: Stage) -> None:
+    """The answer to a commit is lost, then a commit is so late that all is sent again before it arrives."""
+    doubt(stage)
 
 
-@scenario(bounded=False)
-def commit_request_late(stage: Stage) -> None:
-    """A commit is under way for so long that the transaction is sent again; then it arrives after all."""
-    commit_is_resolved(stage, "request", "resolved_resent")
+@scenario(bounded=False, **KIP_848)
+def commits_in_doubt_kip848(stage: Stage) -> None:
+    """The same in a group of the consumer protocol."""
+    doubt(stage)
 
 
-@scenario(bounded=False, consumer=KIP_848)
-def commit_answer_lost_kip_848(stage: Stage) -> None:
-    """The broker commits, and its answer does not arrive, in a group of the consumer protocol."""
-    commit_is_resolved(stage, "answer", "resolved_committed")
+def doubt(stage: Stage) -> None:
+    def stall(direction: Direction, outcome: str) -> None:
+        stage.until_more(1, worker)
+        hold = proxy.hold(direction, END_TXN, until=INIT_PRODUCER_ID)  # which a new producer begins with
+        stage.fault()
+        until(lambda: worker.counted("olstream_commits_total", outcome=outcome) == 1, outcome)
+        hold.let_go()
 
-
-@scenario(bounded=False, consumer=KIP_848)
-def commit_request_late_kip_848(stage: Stage) -> None:
-    """A commit is under way for too long, in a group of the consumer protocol."""
-    commit_is_resolved(stage, "request", "resolved_resent")
-
-
-def commit_is_resolved(stage: Stage, direction: Direction, outcome: str) -> None:
     with proxied(stage) as proxy:
         with stage.flow(RATE):
             worker = stage.service.start().until_ready()
-            stage.until_more(1, worker)
-            hold = proxy.hold(direction, END_TXN, until=INIT_PRODUCER_ID)  # which a new producer begins with
-            stage.fault()
-            until(lambda: worker.counted("olstream_commits_total", outcome=outcome) == 1, outcome)
-            hold.let_go()
+            stall("answer", "resolved_committed")
+            stall("request", "resolved_resent")
             stage.until_more(1, worker)
         stage.finish(worker)
         assert_whole(stage)
 
 
-@scenario(count=3)
+@scenario(count=3, bounded=False)
 def frozen_during_a_commit(stage: Stage) -> None:
     """The broker stands still for 3 s, a commit in its hands."""
     frozen(stage, 3.0)
 
 
-@scenario(bounded=False)
+@scenario(bounded=False, producer=CLASSIC["producer"])
 def frozen_for_longer_than_a_transaction(stage: Stage) -> None:
     """The broker stands still, a commit in its hands, until it has to give the transaction up."""
     frozen(stage, TRANSACTION_S + 3)
+
+
+@scenario(bounded=False)
+def frozen_for_longer_than_our_transaction(stage: Stage) -> None:
+    """The same with the 10 s that we ship."""
+    frozen(stage, 13.0)
 
 
 @scenario(bounded=False, kafka_wait="2m")
@@ -84,8 +82,8 @@ def frozen_for_longer_than_a_session(stage: Stage) -> None:
     frozen(stage, 60.0)
 
 
-@scenario(bounded=False, kafka_wait="2m", consumer=KIP_848)
-def frozen_for_longer_than_a_session_kip_848(stage: Stage) -> None:
+@scenario(bounded=False, kafka_wait="2m", **KIP_848)
+def frozen_for_longer_than_a_session_kip848(stage: Stage) -> None:
     """The same in a group of the consumer protocol."""
     frozen(stage, 60.0)
 
@@ -171,8 +169,8 @@ def connections_cut_at_least_once(stage: Stage) -> None:
     cut_again_and_again(stage)
 
 
-@scenario(count=10, bounded=False, consumer=KIP_848)
-def connections_cut_kip_848(stage: Stage) -> None:
+@scenario(count=10, bounded=False, **KIP_848)
+def connections_cut_kip848(stage: Stage) -> None:
     """The same in a group of the consumer protocol."""
     cut_again_and_again(stage)
 
@@ -204,8 +202,8 @@ def one_way_only_at_least_once(stage: Stage) -> None:
     one_direction(stage)
 
 
-@scenario(bounded=False, count=2, kafka_wait="2m", consumer=KIP_848)
-def one_way_only_kip_848(stage: Stage) -> None:
+@scenario(bounded=False, count=2, kafka_wait="2m", **KIP_848)
+def one_way_only_kip848(stage: Stage) -> None:
     """The same in a group of the consumer protocol."""
     one_direction(stage)
 
@@ -239,8 +237,8 @@ def requests_stalled_at_least_once(stage: Stage) -> None:
     stalled_in_turn(stage)
 
 
-@scenario(bounded=False, count=6, kafka_wait="2m", consumer=KIP_848)
-def requests_stalled_kip_848(stage: Stage) -> None:
+@scenario(bounded=False, count=6, kafka_wait="2m", **KIP_848)
+def requests_stalled_kip848(stage: Stage) -> None:
     """The same in a group of the consumer protocol."""
     stalled_in_turn(stage)
 
@@ -257,7 +255,7 @@ def stalled_in_turn(stage: Stage) -> None:
                     worker = stage.service.start()
                 hold.caught.wait(CAUGHT_S)
                 stage.fault()
-                stage.work_on(stage.rng.uniform(1, TRANSACTION_S + 5))
+                stage.work_on(stage.rng.uniform(1, 15))
                 assert worker.alive, worker.said()[-3000:]
                 hold.let_go()
                 stage.until_more(1, worker)
