@@ -200,9 +200,11 @@ def double_while_well(stage: Stage) -> None:
 
 
 def contend(stage: Stage) -> None:
-    pods = [stage.service, stage.double()]
-    workers = [pod.start() for pod in pods]
+    pods, workers = [stage.service], [stage.service.start()]
     with stage.flow():
+        until_more_is_done_by_any(stage, pods, workers)  # what the second one finds, so that both have one history
+        pods.append(stage.double())
+        workers.append(pods[1].start())
         for _ in range(stage.count):
             until_more_is_done_by_any(stage, pods, workers)
             freeze(stage, stage.rng.choice(workers), stage.rng.uniform(0, TRANSACTION_S + 2))
