@@ -97,7 +97,8 @@ def tells_of(error: ClientError, code: int) -> bool:
 class Errors:
     """Errors that clients report on the side, counted; remembers since when we are refused.
 
-    The client only repeats such errors and raises nothing: the program has to decide to give up.
+    The client only repeats such errors and raises nothing: the program has to decide to give up. An error may be
+    heard long after it happened, so one that is heard once says nothing of now.
     """
 
     def __init__(
@@ -106,35 +107,37 @@ class Errors:
         self.on_error = on_error
         self._monotonic = monotonic
         self.trouble: str | None = None  # a sentence on what is known to be wrong just now
-        self._refused: tuple[float, str] | None = None
+        self._refused_s: float | None = None  # when that was first heard
         self._end: OlstreamError | None = None
         self._mutex = Lock()
 
     def __call__(self, error: ClientError) -> None:
         with self._mutex:
             if error.code() in CREDENTIALS:
-                since = self._refused[0] if self._refused else self._monotonic()
-                self._refused = since, error.str()
+                now_s = self._monotonic()
+                self._refused_s = now_s if self._refused_s is None else self._refused_s
+                if now_s - self._refused_s > REFUSED_S:
+                    self.give_up(
+                        KafkaError(
+                            f"Kafka refuses this client ({error.str()}): check the credentials and certificates under "
+                            "`kafka`"
+                        )
+                    )
         log.warning("%s: %s", error.name(), error.str(), extra={"every_s": 10.0})
         self.on_error(error.name())
 
     def accepted(self) -> None:
         """A broker answered: whatever refused us before does so no more."""
-        self._refused = None
+        self._refused_s = None
 
     def give_up(self, error: OlstreamError) -> None:
-        """Somebody who looks on found what this worker must end with."""
+        """Somebody who looks on, or this, found what the worker must end with."""
         self._end = self._end or error
 
     def raise_if_refused(self) -> None:
         """Called by everything that waits, and once a poll."""
         if self._end is not None:
             raise self._end
-        refused = self._refused
-        if refused and self._monotonic() - refused[0] > REFUSED_S:
-            raise KafkaError(
-                f"Kafka refuses this client ({refused[1]}): check the credentials and certificates under `kafka`"
-            )
 
 
 def properties_of(kind: Literal["consumer", "producer"], config: Config, errors: Errors) -> dict[str, Any]:

@@ -107,6 +107,7 @@ class Watermarks:
         try:
             return watermarks(self.consumer, topic, partition, AT_ONCE_S)
         except KafkaException:
+            self.consumer.poll(0)  # what it complains of would pile up
             return None
 
     def of(self, topic: str, partition: int) -> tuple[int, int]:

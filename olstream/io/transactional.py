@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -87,6 +88,7 @@ class TransactionalSink:
         return self._claim.read_from
 
     def look(self) -> int | None:
+        self._hear()
         return self._claim.look()
 
     def abandon(self) -> None:
@@ -180,8 +182,13 @@ class TransactionalSink:
             self._wait()
 
     def _wait(self) -> None:
-        self._client.poll(0)  # its complaints are heard in there alone; raises where it has failed for good
+        self._hear()
         self.told.alive()
+
+    def _hear(self) -> None:
+        """Complaints of the client come in a poll alone. That it failed for good is told again by its next call."""
+        with suppress(KafkaException):
+            self._client.poll(0)
 
     def _is_committed_after(self, error: ClientError, line: Line | None) -> bool:
         """After a failed commit: True if it happened all the same, False if it can be sent again; else raises."""
@@ -239,7 +246,7 @@ class TransactionalSink:
         crash.point("init.before")
         while True:
             try:
-                client.poll(pause_s)  # as in `_wait`
+                client.poll(pause_s)  # as in `_hear`
                 client.init_transactions(CALL_S)
                 crash.point("init.after")
                 self.errors.accepted()
