@@ -25,20 +25,20 @@ BLOCK: Final = bytes(4096)
 WITHOUT_ROOTS_RIGHTS: Final = "-dac_override,-dac_read_search"
 
 
-@scenario(count=2)
+@scenario()
 def disk_full(stage: Stage) -> None:
     """The disk fills up: no start, but at work processing goes on; with room there are checkpoints again."""
     with small(stage.service.state):
         live_with(stage, full, "no_space", "no room for a checkpoint in", "No space left on device")
 
 
-@scenario(bounded=False, count=2)
+@scenario(bounded=False)
 def disk_read_only(stage: Stage) -> None:
     """The disk is mounted without writing: the same."""
     live_with(stage, read_only, "denied", "cannot write the state directory", "mount it for writing")
 
 
-@scenario(bounded=False, count=2)
+@scenario(bounded=False)
 def disk_denied(stage: Stage) -> None:
     """The directory is somebody else's, or without leave to write: the same."""
     stage.service.wrapper = without_roots_rights()

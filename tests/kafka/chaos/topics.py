@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tests.kafka.chaos.offsets import LEAVES
 from tests.kafka.chaos.scenario import scenario
 from tests.kafka.chaos.stage import Stage
 from tests.kafka.chaos.verdict import (
+    assert_answered,
     assert_as_if_undisturbed,
     assert_counted,
     assert_ended,
@@ -47,26 +49,21 @@ def topics_made_late(stage: Stage) -> None:
 
 
 @scenario(bounded=False, **SOON)
-def outputs_deleted_at_work(stage: Stage) -> None:
-    """Predictions or dead letters are deleted: not ready until they are made anew, or exit 3; all is learnt once."""
-    for topic in (stage.service.predictions, stage.service.dead_letters):
-        worker = at_work(stage)
-        stage.topics.delete(topic)
-        stage.fault()
-        until(lambda: f"there is no topic {topic}:" in worker.page("/ready"), f"it misses {topic}")  # noqa: B023
-        stage.topics.create(topic)
-        stage.flow().feed(200)
-        stage.flow().flush()
-        stage.until_committed(stage.flow().fed, worker)
-        worker.until_ready()
+def predictions_deleted_at_work(stage: Stage) -> None:
+    """The predictions are deleted: not ready until they are made anew, or exit 3; all is learnt once."""
+    delete_at_work(stage, stage.service.predictions)
 
-        stage.topics.delete(topic)
-        stage.fault()
-        stage.flow().feed(200)
-        assert_ended(worker, 3, f"there is no topic {topic}:", "check --create")
-        stage.topics.create(topic)
-    stage.finish(stage.service.start())
-    assert_learnt(stage)
+
+@scenario(bounded=False, **SOON)
+def dead_letters_deleted_at_work(stage: Stage) -> None:
+    """The same with the dead letters."""
+    delete_at_work(stage, stage.service.dead_letters)
+
+
+@scenario(bounded=False, guarantee="at_least_once", **SOON)
+def predictions_deleted_at_work_at_least_once(stage: Stage) -> None:
+    """The same without transactions."""
+    delete_at_work(stage, stage.service.predictions)
 
 
 @scenario(bounded=False, **SOON)
@@ -99,28 +96,35 @@ def input_made_anew(stage: Stage) -> None:
     finish_in_a_new_group(stage)
 
 
-@scenario(bounded=False, **SOON)
+@scenario(bounded=False, **SOON, **LEAVES)
 def journal_made_anew(stage: Stage) -> None:
-    """The journal is deleted and made again, at work and while away: exit 4, and without its state the slot is new."""
+    """The journal is deleted and made again, at work and while away: exit 4, until a rollback or an empty slot."""
     journal = f"{stage.group}-journal"
     worker = at_work(stage)
     remake(stage, journal)
     assert_ended(worker, 4, f"the journal {journal} was made anew", "state rollback", "move the state directory away")
-    stage.topics.delete(journal)  # which the next start makes again
-    assert_ended(stage.service.start(), 4, f"the journal {journal} was made anew")
-
-    stage.service.state.rename(stage.directory / "away")
-    worker = stage.service.start()
-    before = stage.flow().fed
+    stage.service.roll_back(stage.service.inspect()["seq"])
     stage.flow().feed(300)
-    stage.finish(worker)
-    inputs = {place: value for place, value in read_inputs(stage).items() if place[1] >= before}
+    stage.finish(stage.service.start())
+    inputs = read_inputs(stage)
+    assert_answered(stage, inputs)
     assert_counted(stage, inputs)
-    assert_journal_covers(stage, inputs)
     stage.service.verify()
 
+    stage.topics.delete(journal)  # which the next start makes again
+    stage.fault()
+    assert_ended(stage.service.start(), 4, f"the journal {journal} was made anew")
+    stage.service.state.rename(stage.directory / "away")
+    before = stage.flow().fed
+    stage.flow().feed(300)
+    stage.finish(stage.service.start())
+    inputs = read_inputs(stage)
+    assert_answered(stage, inputs)
+    assert_counted(stage, {place: value for place, value in inputs.items() if place[1] >= before})
+    stage.service.verify("--all")
 
-@scenario(partitions=2, **SEES_GROWTH)
+
+@scenario(partitions=2, bounded=False, **SEES_GROWTH)
 def partitions_added_at_work(stage: Stage) -> None:
     """The input grows under load, under one worker, then under two."""
     with stage.flow() as flow:
@@ -154,6 +158,26 @@ def partitions_added_while_away(stage: Stage) -> None:
         stage.until_more(1000, *workers)
     stage.finish(*workers)
     assert_whole(stage)
+
+
+def delete_at_work(stage: Stage, topic: str) -> None:
+    worker = at_work(stage)
+    stage.topics.delete(topic)
+    stage.fault()
+    until(lambda: f"there is no topic {topic}:" in worker.page("/ready"), f"it misses {topic}")
+    stage.topics.create(topic)
+    stage.flow().feed(200)
+    stage.flow().flush()
+    stage.until_committed(stage.flow().fed, worker)
+    worker.until_ready()
+
+    stage.topics.delete(topic)
+    stage.fault()
+    stage.flow().feed(200)
+    assert_ended(worker, 3, f"there is no topic {topic}:", "check --create")
+    stage.topics.create(topic)
+    stage.finish(stage.service.start())
+    assert_learnt(stage)
 
 
 def at_work(stage: Stage) -> Worker:
