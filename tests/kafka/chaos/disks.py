@@ -152,4 +152,5 @@ def _mount(*arguments: str) -> None:
     try:
         subprocess.run(["mount", *arguments], check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        raise NotHere(f"nothing can be mounted here: {getattr(error, 'stderr', error)}") from None
+        why = getattr(error, "stderr", "") or str(error)
+        raise NotHere(f"nothing can be mounted here: {why.splitlines()[0]}") from None
