@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException, TopicPartition
@@ -69,7 +70,8 @@ class PlainSink:
         return self._claim.read_from
 
     def look(self) -> int | None:
-        self._client.poll(0)  # what it complains of would pile up
+        with suppress(KafkaException):  # that it failed for good is told again by its next call
+            self._client.poll(0)  # what it complains of would pile up
         return self._claim.look()
 
     def abandon(self) -> None:
