@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -16,6 +18,8 @@ from olstream.io.client import client_error
 from olstream.io.kafka_read import KafkaJournal
 from olstream.journal import Line
 from olstream.messages import Outgoing, Records
+
+log = logging.getLogger(__name__)
 
 
 class Group(Protocol):
@@ -61,6 +65,14 @@ class Outbox:
         self.singles: list[Outgoing] = []
         self.refusals: list[ClientError] = []  # of dead letters and journal lines
         self.line_offset = -1  # where the last line stands in the journal, once it is delivered
+        self._taken: tuple[int, float] | None = None  # the time of a line that a broker took, and our steady clock then
+        self._is_ahead = False  # a broker refuses the time of this machine
+
+    def heed(self, error: ClientError) -> None:
+        """Brokers refuse records from the future. They take the last time that they took, and what passed since."""
+        if error.code() == ClientError.INVALID_TIMESTAMP and not self._is_ahead:
+            self._is_ahead = True
+            log.error("Kafka refuses the time of this machine: set its clock; until then records get Kafka's own time")
 
     def send_columns(self, client: Producer, records: Records) -> None:
         topic = records.topic
@@ -69,7 +81,7 @@ class Outbox:
         pending = [row for row in rows if row[1] is not None]
         produce, done = client.produce, 0
         crash.point("produce.before")
-        reports: dict[str, Any] = {} if self.on_failed is None else {"on_delivery": self._delivered}
+        reports = self._stamp() if self.on_failed is None else {"on_delivery": self._delivered, **self._stamp()}
         while done < len(pending):
             try:
                 for key, value, extra in pending[done:]:
@@ -114,6 +126,7 @@ class Outbox:
             if error is not None:
                 self._refused(self.journal.topic, error)
                 return
+            self._taken = message.timestamp()[1], time.monotonic()
             offset = message.offset()
             # What was sent again and was there already may be confirmed without its place: then it is the last of ours.
             self.line_offset = self.journal.end() - 1 if offset is None or offset < 0 else offset
@@ -127,10 +140,17 @@ class Outbox:
     def produce(self, client: Producer, topic: str, value: bytes | None, key: bytes | None, **more: Any) -> None:
         while True:
             try:
-                client.produce(topic, value, key, **more)
+                client.produce(topic, value, key, **more, **self._stamp())
                 return
             except BufferError:
                 self.wait_for_room(client)
+
+    def _stamp(self) -> dict[str, Any]:
+        """Nothing where the client's own clock will do."""
+        if not self._is_ahead or self._taken is None:
+            return {}
+        taken_ms, at_s = self._taken
+        return {"timestamp": taken_ms + int(1000 * (time.monotonic() - at_s))}
 
     def _delivered(self, error: ClientError | None, message: Message) -> None:
         if error is not None and self.on_failed is not None:

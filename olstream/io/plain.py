@@ -142,4 +142,5 @@ class PlainSink:
             self._failures.append(client_error(exception))
 
     def _failed(self, error: ClientError) -> None:
+        self.outbox.heed(error)
         self._failures.append(error)

@@ -118,6 +118,7 @@ class TransactionalSink:
             log.warning(
                 "commit did not go through, finding out what became of it: %s", failure.str(), extra={"every_s": 10.0}
             )
+            self.outbox.heed(failure)
             if self._is_committed_after(failure, line):
                 outcome = "resolved_committed"
                 break
