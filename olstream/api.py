@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from olstream import given, mistakes
 from olstream.config import LearnerConfig, MonitorConfig
 from olstream.configfile import File
-from olstream.errors import ConfigError, StateError
+from olstream.errors import StateError
 from olstream.learners import base
 from olstream.messages import Example, Label, Reject, SparseRow
 from olstream.model import AT_ONCE, Model, Rows
@@ -96,9 +96,6 @@ class Learner:
 
         `settings`: classes, class_weights, threshold, bias, scale, multiclass, features, classes_max, learn.
         """
-        base.algorithm(algorithm).check(task, params or {})
-        if task == "multiclass" and settings.get("multiclass", "direct") != "direct":
-            raise ConfigError(f"multiclass: {settings['multiclass']} is not in this version; {algorithm} has direct")
         settings["classes"] = given.classes(settings.get("classes"))
         config = _config(algorithm=algorithm, task=task, params=dict(params or {}), **settings)
         self._model = Model(NAME, config, MonitorConfig())
@@ -156,9 +153,12 @@ class Learner:
         """As `bias`; None for first-order learners, and without `bias`."""
         return self._by_class(self._model.bias_variance())
 
-    def covariance(self) -> tuple[list[str], np.ndarray[Any, Any]] | None:
-        """(features, matrix) of a full covariance; None where there is none."""
-        return None
+    def covariance(self) -> Any:
+        """(features, matrix (d, d)) of a full covariance, by class where each has its own; None where there is none."""
+        found = self._model.covariance()
+        if found is None:
+            return None
+        return found[None] if None in found else ByClass(found)
 
     @property
     def classes(self) -> list[Label]:

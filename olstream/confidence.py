@@ -2,7 +2,8 @@
 
     probit    Φ(f / √(1 + v))      learners with a variance v: a probability
     logistic  1 / (1 + exp(-f))    the others: rises with the score, but is not calibrated
-    softmax   exp(s_k) / Σ_r exp(s_r)      the same for several classes
+    softmax   exp(z_k) / Σ_r exp(z_r)      for several classes: z_k = s_k, or with variances v_k
+                                           z_k = s_k / √(1 + π v_k / 8) (MacKay, Neural Computation 4, 1992)
 
 The probability is that of the predicted class, whatever the threshold; 1 where no other class is known.
 """
@@ -41,21 +42,33 @@ def decide_binary(score: F64, variance: F64, known: I64, threshold: float, predi
 
 
 @kernel
-def decide_multiclass(scores: F64, known: I64, winner: I64, probability: F64) -> None:
-    """The probability of the winner by softmax; the largest score is subtracted, so exp never overflows."""
+def decide_multiclass(scores: F64, spreads: F64, known: I64, winner: I64, probability: F64) -> None:
+    """The probability of the winner by softmax; `spreads` (n, K), or (0, 0) for learners without a variance."""
     for row in range(known.size):
         probability[row] = math.nan
         if winner[row] < 0:
             continue
-        top = scores[row, winner[row]]
+        own = moderated(scores, spreads, row, winner[row])
+        top = own
+        for k in range(known[row]):
+            top = max(top, moderated(scores, spreads, row, k))
         total = 0.0
         for k in range(known[row]):
-            total += math.exp(scores[row, k] - top)
-        probability[row] = 1.0 / total
+            total += math.exp(moderated(scores, spreads, row, k) - top)
+        probability[row] = math.exp(own - top) / total
 
 
-def softmax(scores: F64) -> F64:
+@kernel
+def moderated(scores: F64, spreads: F64, row: int, k: int) -> float:
+    """A score drawn toward 0 by its variance."""
+    s = scores[row, k]
+    return float(s) if spreads.size == 0 else float(s / math.sqrt(1.0 + math.pi / 8.0 * spreads[row, k]))
+
+
+def probabilities(scores: F64, spreads: F64, row: int, known: int) -> F64:
+    """Of each known class of a row; they sum to 1."""
+    drawn = np.array([moderated(scores, spreads, row, k) for k in range(known)])
     with np.errstate(over="ignore", under="ignore"):  # a difference of -inf is a probability of 0
-        parts = np.exp(scores - np.max(scores))
+        parts = np.exp(drawn - np.max(drawn))
     total: F64 = parts / np.sum(parts)
     return total

@@ -172,7 +172,8 @@ class LearnerConfig(Section):
         from olstream.learners import base  # here, because it loads the compiler, and most uses of a Config do without
 
         try:
-            base.algorithm(self.algorithm).check(self.task, self.params)
+            algorithm = base.algorithm(self.algorithm)
+            algorithm.learning(self.task, algorithm.check(self.task, self.params, self.classes), self.multiclass)
         except ConfigError as error:
             raise wrong(str(error), mistakes.JOINED) from None
         return self

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olstream.learners._jit import I64, U8, kernel
+from olstream.learners._state import of_columns
 from olstream.vocabulary import (
     BIAS,
     CATEGORY,
@@ -27,7 +28,7 @@ from olstream.vocabulary import (
     UNSEEN,
 )
 
-IDENTITY: Final = ("algorithm", "task", "params", "bias", "scale")
+IDENTITY: Final = ("algorithm", "task", "params", "bias", "scale", "multiclass")
 
 _OVERFLOW_SHOWN, _HASH_SHOWN, _HEX = (
     np.frombuffer(text.encode(), np.uint8) for text in (OVERFLOW_SHOWN, HASH_SHOWN, "0123456789abcdef")
@@ -48,7 +49,7 @@ def digest_of(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> st
     for key in sorted(arrays):
         if key.startswith("vocabulary."):
             continue
-        array = arrays[key] if key.startswith("tally.") else arrays[key][..., columns]
+        array = arrays[key] if key.startswith("tally.") else of_columns(key, arrays[key], columns)
         digest.update(f"{key} {array.dtype.str} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olstream.learners._jit import F64, I64, U8, kernel
-from olstream.learners._linear import LARGEST
+from olstream.learners._score import LARGEST
 
 Window: TypeAlias = Literal["total", "sliding", "fading"]
 CONFUSION_MAX: Final = 8  # declared classes of the confusion table; the rest are one class, `other`

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from olstream.admit import Admission, Admitted, Bools
 from olstream.classes import Classes
 from olstream.confidence import decide_binary, decide_multiclass
-from olstream.config import LearnerConfig, MonitorConfig
+from olstream.config import FeaturesConfig, LearnerConfig, MonitorConfig
 from olstream.digest import IDENTITY, digest_of
 from olstream.errors import ConfigError, StateError
 from olstream.evaluate import SEEN, UPDATES, Tally
 from olstream.learners import _cache, base
 from olstream.learners._jit import F64
-from olstream.learners._state import LinearState
+from olstream.learners._state import Arrays, LinearState
 from olstream.messages import Example, Label, Reject, SparseRow
 from olstream.rows import Counts, Rows
 from olstream.scale import Scaler
@@ -32,8 +32,9 @@ __all__ = ["Counts", "Model", "Rows", "digest_of"]
 log = logging.getLogger(__name__)
 
 Meta: TypeAlias = dict[str, Any]
-Arrays: TypeAlias = dict[str, NDArray[Any]]
+Named: TypeAlias = dict[str, NDArray[Any]]
 
+BUCKETS_PART: Final = 16  # of the features of a full covariance: so many buckets for the rest
 AT_ONCE: Final = 500  # rows of many: what the first of them bring makes the others fast
 
 
@@ -45,22 +46,24 @@ class Model:
         self.config = config
         self.task: base.Task = config.task
         self.algorithm = base.algorithm(config.algorithm)
-        self.params = self.algorithm.check(self.task, config.params)
-        self._vector = self.algorithm.vector(self.task, self.params)
-        self._pass = self.algorithm.passes[self.task]
-        prior = None if self.algorithm.prior is None else float(self.params[self.algorithm.prior])
-        self._state = LinearState(prior)
+        self.params = self.algorithm.check(self.task, config.params, config.classes)
+        self._learning = self.algorithm.learning(self.task, self.params, config.multiclass)
+        self._state = LinearState(self._learning.anatomy)
         features = config.features
-        self.vocabulary = Vocabulary(
-            features.names_max, features.overflow_buckets, frozenset(features.category), config.bias
-        )
+        self.vocabulary = Vocabulary(*self._bounds(features), frozenset(features.category), config.bias)
         self.scaler = Scaler(self.vocabulary.n_columns) if config.scale == "standard" else None
         classify = self.task != "regression"
         self.classes = Classes(self.task, config.classes, config.classes_max) if classify else None
         self._admission = Admission(self.classes, config.class_weights)
         self.tally = Tally(classify, monitor.window, monitor.fading, len(config.classes or ()))
         self.vectorize = vectorize  # an attribute, so that its time can be taken
-        self._make_room()
+
+    def _bounds(self, features: FeaturesConfig) -> tuple[int, int]:
+        """Names kept exactly, and buckets for those past them. A matrix of all pairs has room for fewer."""
+        most = self._learning.features_max
+        if most is None:
+            return features.names_max, features.overflow_buckets
+        return min(features.names_max, most), min(features.overflow_buckets, max(1, most // BUCKETS_PART))
 
     def predict_then_update(self, examples: Sequence[Example], barred: Bools | None = None) -> Rows:
         """Score each row, measure it against its label, learn from it: in this order, row by row.
@@ -111,9 +114,7 @@ class Model:
         if self.scaler is not None:
             unstable = self.scaler.standardise(batch, learnt, vocabulary.n_columns)
             columns.codes[base.BARRED] = np.where(unstable, base.OVERFLOW, 0)
-        self._make_room()
-        entries = base.Entries(batch.indptr, batch.indices, batch.values)
-        self._pass(self._state, entries, columns, self._vector)
+        self._learning.run(self._arrays(), base.Entries(batch.indptr, batch.indices, batch.values), columns)
         rows = self._rows(admitted, batch, columns, measured)
         rows.skip[stopped] = base.NON_FINITE
         self._measure(rows, admitted)
@@ -130,7 +131,8 @@ class Model:
         return [row.dense() if isinstance(row, SparseRow) else row for row in features]
 
     def _columns(self, admitted: Admitted, learnt: Bools) -> base.Columns:
-        columns = base.Columns(len(admitted.positions), self._n_vectors if self.task == "multiclass" else None)
+        classes = self._n_vectors if self.task == "multiclass" else None
+        columns = base.Columns(len(admitted.positions), classes, self._has_variance)
         columns.numbers[base.TARGET] = admitted.target
         columns.numbers[base.WEIGHT] = np.where(learnt, admitted.weight, 0.0)
         columns.codes[base.KNOWN] = admitted.known
@@ -141,8 +143,13 @@ class Model:
         """Rows of the state: one for each known class, or one in all."""
         return self.classes.known if self.classes is not None and self.task == "multiclass" else 1
 
-    def _make_room(self) -> None:
-        self._state.make_room(self._n_vectors, self.vocabulary.n_columns)
+    @property
+    def _has_variance(self) -> bool:
+        return self._learning.anatomy.prior is not None
+
+    def _arrays(self) -> Arrays:
+        """With room for every class and feature that is known."""
+        return self._state.use(self._n_vectors, self.vocabulary.n_columns)
 
     def _rows(self, admitted: Admitted, batch: Batch, columns: base.Columns, measured: Bools) -> Rows:
         out, codes = columns.numbers, columns.codes
@@ -154,7 +161,7 @@ class Model:
             decide_binary(out[base.SCORE], out[base.VARIANCE], admitted.known, threshold, predicted, probability)
         elif self.task == "multiclass":
             predicted = codes[base.WINNER]
-            decide_multiclass(columns.scores, admitted.known, predicted, probability)
+            decide_multiclass(columns.scores, columns.spreads, admitted.known, predicted, probability)
         if self.classes is not None:
             right = (predicted == admitted.truth) & (predicted >= 0)
             correct = np.where(np.isnan(admitted.target), -1, right).astype(np.int8)
@@ -169,7 +176,7 @@ class Model:
             updates=self.tally.updates + np.cumsum(codes[base.UPDATED]),
             entries=np.diff(batch.indptr) - int(self.vocabulary.bias), correct=correct,
             measured=measured.astype(np.uint8), updated=codes[base.UPDATED].astype(np.uint8),
-            skip=codes[base.SKIP].astype(np.uint8), scores=columns.scores,
+            skip=codes[base.SKIP].astype(np.uint8), scores=columns.scores, spreads=columns.spreads,
         )  # fmt: skip
 
     def _measure(self, rows: Rows, admitted: Admitted) -> None:
@@ -225,19 +232,42 @@ class Model:
         return {str(text): float(array[k, BIAS]) for k, text in enumerate(self.classes.texts)}
 
     def weights(self) -> dict[str, Any]:
-        return self._by_name(self._state.weights)
+        return self._by_name(self._weights())
 
     def bias(self) -> float | dict[str, float]:
-        return self._of_bias(self._state.weights)
+        return self._of_bias(self._weights())
 
     def variances(self) -> dict[str, Any] | None:
-        """None for first-order learners."""
-        return self._by_name(self._state.variances) if self._state.prior is not None else None
+        """None for first-order learners; of a covariance the diagonal."""
+        found = self._variances()
+        return None if found is None else self._by_name(found)
 
     def bias_variance(self) -> float | dict[str, float] | None:
         """None for first-order learners, and where there is no bias."""
-        has_one = self._state.prior is not None and self.config.bias
-        return self._of_bias(self._state.variances) if has_one else None
+        found = self._variances() if self.config.bias else None
+        return None if found is None else self._of_bias(found)
+
+    def covariance(self) -> dict[str | None, tuple[list[str], F64]] | None:
+        """(features, matrix) of each class; of None where there is one in all. None where there is no such matrix."""
+        if not self._learning.anatomy.is_full:
+            return None
+        roots = self._state.arrays(self._n_vectors, self.vocabulary.n_columns)["roots"]
+        matrices = [(root @ root.T)[FIRST_NAMED:, FIRST_NAMED:] for root in roots]
+        by_class = self.task == "multiclass" and not self._learning.anatomy.is_shared
+        texts = self.classes.texts if by_class and self.classes is not None else [None]
+        return {text: (self.vocabulary.exported(), matrix) for text, matrix in zip(texts, matrices, strict=False)}
+
+    def _weights(self) -> F64:
+        return self._used(self._learning.weights_of(self._arrays()))
+
+    def _variances(self) -> F64 | None:
+        anatomy, spread = self._learning.anatomy, self._arrays().spread
+        if anatomy.prior is None:
+            return None
+        if not anatomy.is_full:
+            return self._used(spread)
+        diagonals = np.sum(spread * spread, axis=2)[:, : self.vocabulary.n_columns]
+        return np.broadcast_to(diagonals, (self._n_vectors, diagonals.shape[1])) if anatomy.is_shared else diagonals
 
     def start_from(self, given: object) -> None:
         """Begin from weights by exported name, as `weights` tells. Before the first row."""
@@ -245,9 +275,9 @@ class Model:
             if bias and not self.config.bias:
                 raise ConfigError("there is a weight of the bias, and this learner has none (`bias: false`)")
             row, columns = self._row_of(label), self._columns_of(weights)
-            self._make_room()
-            self._state.weights[row, columns] = list(weights.values())
-            self._state.weights[row, BIAS] = bias
+            arrays = self._arrays()
+            arrays.weights[row, columns] = list(weights.values())
+            arrays.weights[row, BIAS] = bias
 
     def _row_of(self, label: Any) -> int:
         if self.task != "multiclass":
@@ -274,26 +304,27 @@ class Model:
         return self.vocabulary.n_columns - FIRST_NAMED
 
     def weight_abs_max(self) -> float:
-        return float(np.max(np.abs(self._used(self._state.weights)), initial=0.0))
+        return float(np.max(np.abs(self._weights()), initial=0.0))
 
     def weights_norm(self) -> float:
         largest = self.weight_abs_max()
         if largest == 0.0:
             return 0.0
         with np.errstate(over="ignore", under="ignore"):
-            norm = largest * float(np.sqrt(np.sum((self._used(self._state.weights) / largest) ** 2)))
+            norm = largest * float(np.sqrt(np.sum((self._weights() / largest) ** 2)))
         return min(norm, float(np.finfo(np.float64).max))
 
     def variance_mean(self) -> float | None:
         """Over the named features; None for first-order learners and before the first feature."""
-        used = self._used(self._state.variances)[:, FIRST_NAMED:]
+        variances = self._variances()
+        used = np.zeros((1, 0)) if variances is None else variances[:, FIRST_NAMED:]
         return float(np.mean(used)) if used.size else None
 
     @property
     def nbytes(self) -> int:
         """Of the arrays that grow with the features."""
         scaler = [] if self.scaler is None else [self.scaler.count, self.scaler.mean, self.scaler.m2]
-        return sum(array.nbytes for array in (self._state.weights, self._state.variances, *scaler))
+        return self._state.nbytes + sum(array.nbytes for array in scaler)
 
     def _used(self, array: F64) -> F64:
         """The part of a state array that is in use."""
@@ -301,7 +332,7 @@ class Model:
 
     # State
 
-    def state(self) -> tuple[Meta, Arrays]:
+    def state(self) -> tuple[Meta, Named]:
         """A consistent copy of everything."""
         vocabulary, vocabulary_arrays = self.vocabulary.state()
         meta: Meta = {
@@ -310,12 +341,11 @@ class Model:
             "params": dict(self.params),
             "bias": self.config.bias,
             "scale": self.config.scale,
+            "multiclass": self.algorithm.reduction(self.task, self.config.multiclass),
             "classes": None if self.classes is None else self.classes.state(),
             "vocabulary": vocabulary,
         }
-        arrays: Arrays = {"weights": self._used(self._state.weights).copy()}
-        if self._state.prior is not None:
-            arrays["variances"] = self._used(self._state.variances).copy()
+        arrays: Named = dict(self._state.arrays(self._n_vectors, self.vocabulary.n_columns))
         arrays |= {f"vocabulary.{key}": array for key, array in vocabulary_arrays.items()}
         if self.scaler is not None:
             arrays |= {f"scaler.{key}": array for key, array in self.scaler.state(self.vocabulary.n_columns).items()}
@@ -329,12 +359,12 @@ class Model:
         model = cls(name, config, monitor)
         mine = model.state()[0]
         for key in IDENTITY:
-            if mine[key] != meta[key]:
-                raise StateError(f"learner {name}: the saved state has {key} {meta[key]!r}, this one {mine[key]!r}")
+            if mine[key] != meta.get(key):
+                raise StateError(f"learner {name}: the saved state has {key} {meta.get(key)!r}, not {mine[key]!r}")
         if model.classes is not None:
             model.classes.restore(meta["classes"])
         model.vocabulary = Vocabulary.restore(meta["vocabulary"], _under("vocabulary.", arrays))
-        model._state.take(arrays["weights"], arrays.get("variances"))
+        model._state.take(arrays)
         if model.scaler is not None:
             model.scaler = Scaler.restore(_under("scaler.", arrays))
         model.tally.restore(_under("tally.", arrays))
@@ -344,7 +374,7 @@ class Model:
         return digest_of(*self.state())
 
 
-def _under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
+def _under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Named:
     return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
 
 

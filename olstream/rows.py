@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from olstream.confidence import side_probability, softmax
+from olstream.confidence import probabilities, side_probability
 from olstream.learners._jit import F64, I64, U8
 from olstream.messages import Label, Reject
 
@@ -66,6 +66,7 @@ class Rows:
     updated: U8
     skip: U8  # learners.base.SKIP_REASONS
     scores: F64  # (n, K): multiclass, else (0, 0)
+    spreads: F64  # their variances, where the learner has some
 
     def __len__(self) -> int:
         return self.n
@@ -84,7 +85,8 @@ class Rows:
         if self.task == "regression":
             return None
         if self.task == "multiclass":
-            return self._named(softmax(self.scores[row, : self.known[row]])) if self.known[row] else {}
+            known = int(self.known[row])
+            return self._named(probabilities(self.scores, self.spreads, row, known)) if known else {}
         if self.known[row] != 3:
             return self._sides(row, 1.0, 1.0)
         f, v = float(self.score[row]), float(self.variance[row])
@@ -115,5 +117,5 @@ class Rows:
 
 _COLUMNS = (
     "score", "margin", "loss", "variance", "step", "score_after", "margin_after", "loss_after", "probability",
-    "predicted", "truth", "known", "updates", "entries", "correct", "measured", "updated", "skip", "scores",
+    "predicted", "truth", "known", "updates", "entries", "correct", "measured", "updated", "skip", "scores", "spreads",
 )  # fmt: skip

@@ -29,14 +29,15 @@ _OPTIONAL: Final = {"weight", "ts", "learner"}
 def identity(config: Config, name: str) -> Json:
     """What the learner of that name is, in full: defaults put in, so that writing one down changes nothing."""
     learner = config.learners[name]
+    algorithm = base.algorithm(learner.algorithm)
     return {
         "algorithm": learner.algorithm,
         "task": learner.task,
-        "params": dict(base.algorithm(learner.algorithm).check(learner.task, learner.params)),
+        "params": algorithm.check(learner.task, learner.params, learner.classes),
         "classes": learner.classes,
         "bias": learner.bias,
         "scale": learner.scale,
-        "multiclass": "direct" if learner.task == "multiclass" else None,  # the only form there is, whatever is set
+        "multiclass": algorithm.reduction(learner.task, learner.multiclass),
         "features": _features(learner),
         "input": {"fields": _fields(config.input.fields), "exclude": sorted(set(config.input.exclude))},
     }

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -67,10 +67,9 @@ def _rows(n: int) -> Rows:
 def _kernel(name: str, rows: Rows) -> tuple[float, float]:
     """One call over all rows, the bias a column like the others: microseconds per row, share of wrong ones."""
     algorithm = base.algorithm(name)
-    params: dict[str, Any] = dict(algorithm.check("binary", {}))
-    state = LinearState(None if algorithm.prior is None else float(params[algorithm.prior]))
+    learning = algorithm.learning("binary", algorithm.check("binary", {}))
     n, width = len(rows.y), FEATURES + 1
-    state.make_room(1, width)
+    arrays = LinearState(learning.anatomy).use(1, width)
     entries = base.Entries(
         np.arange(0, (n + 1) * width, width), np.tile(np.arange(width), n), np.insert(rows.x, 0, 1.0, axis=1).ravel()
     )
@@ -78,7 +77,7 @@ def _kernel(name: str, rows: Rows) -> tuple[float, float]:
     columns.numbers[base.TARGET] = rows.y
     columns.numbers[base.WEIGHT] = 1.0
     start_s = time.process_time()
-    algorithm.passes["binary"](state, entries, columns, algorithm.vector("binary", params))
+    learning.run(arrays, entries, columns)
     us = (time.process_time() - start_s) / n * 1e6
     return us, float(np.mean((columns.numbers[base.SCORE] >= 0.0) != (rows.y > 0.0)))
 

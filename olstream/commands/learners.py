@@ -50,5 +50,7 @@ def _show(console: Console, algorithm: base.Algorithm) -> None:
     console.print(Text(f"\nPaper: {algorithm.paper}"), soft_wrap=True)
 
 
-def _default(param: base.Number | base.Choice) -> str:
-    return f"{param.default:g}" if isinstance(param.default, float) else str(param.default)
+def _default(param: base.Param) -> str:
+    if param.default is None:
+        return "-"
+    return f"{param.default:g}" if isinstance(param.default, float) else str(param.default).lower()

@@ -9,7 +9,7 @@ With NUMBA_DISABLE_JIT=1 a kernel is plain Python over numpy scalars: slow, and 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from functools import wraps
 from types import FunctionType
 from typing import Any, ParamSpec, TypeAlias, TypeVar, cast
@@ -42,6 +42,16 @@ def bound(template: Callable[P, R], **parts: Any) -> Callable[P, R]:
 
     Not parts as arguments: a kernel that takes kernels cannot be kept in the cache.
     """
+    key = (template, *sorted(parts.items(), key=lambda item: item[0]))
+    if key not in _bound:
+        _bound[key] = _made(template, parts)
+    return cast(Callable[P, R], _bound[key])
+
+
+_bound: dict[Hashable, Callable[..., Any]] = {}  # a kernel is compiled once, whoever asks for it
+
+
+def _made(template: Callable[P, R], parts: Mapping[str, Any]) -> Callable[P, R]:
     modules = [getattr(part, "__module__", template.__module__) for part in parts.values()]
     foreign = [module for module in modules if not module.startswith("olstream.")]
     named = [f"{getattr(part, '__module__', '')}.{getattr(part, '__qualname__', part)}" for part in parts.values()]

@@ -1,46 +1,115 @@
-"""What a linear learner has learnt: a row of weights for each class, or one row in all."""
+"""What a learner has learnt: arrays with a row for each class, or one row in all, and a column for each feature."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from olstream.learners._jit import F64
+from olstream.learners._jit import F64, I64
 
 COLUMNS_MIN: Final = 16
 
 
-class LinearState:
-    """`weights` (rows, columns) from 0; `variances` the same from the prior, or no columns at all.
+@dataclass(frozen=True, slots=True)
+class Anatomy:
+    """Which arrays a learner has. `prior`: the variance of every weight at the start, None for first order."""
 
-    Both are larger than what is in use and grow by doubling; what lies past the end is as new.
+    prior: float | None = None
+    is_full: bool = False  # the covariance is a matrix, kept as its square root, and not its diagonal
+    is_shared: bool = False  # by all classes
+    has_sums: bool = False  # a second array like the weights
+    counters: tuple[float, ...] = ()  # numbers of each row, as they begin
+
+
+class Arrays(NamedTuple):
+    """The arrays as kernels take them, for K rows and D columns: both may be more than are in use.
+
+    `spread` holds what the variances of the weights are made of: nothing (K, 0), the diagonal (K, D), or square
+    roots R of covariances R R^T (K, D, D), of which a shared one is the only (1, D, D).
     """
 
-    def __init__(self, prior: float | None) -> None:
-        self.prior = prior
-        self.weights: F64 = np.zeros((1, COLUMNS_MIN))
-        self.variances: F64 = _new(1, COLUMNS_MIN, prior)
-
-    def make_room(self, rows: int, columns: int) -> None:
-        have_rows, have_columns = self.weights.shape
-        if rows <= have_rows and columns <= have_columns:
-            return
-        rows = have_rows if rows <= have_rows else max(rows, 2 * have_rows)
-        columns = have_columns if columns <= have_columns else max(columns, 2 * have_columns)
-        weights, variances = np.zeros((rows, columns)), _new(rows, columns, self.prior)
-        weights[:have_rows, :have_columns] = self.weights
-        if self.prior is not None:
-            variances[:have_rows, :have_columns] = self.variances
-        self.weights, self.variances = weights, variances
-
-    def take(self, weights: F64, variances: F64 | None) -> None:
-        """Go on from saved arrays."""
-        self.make_room(*weights.shape)
-        self.weights[: weights.shape[0], : weights.shape[1]] = weights
-        if variances is not None:
-            self.variances[: variances.shape[0], : variances.shape[1]] = variances
+    weights: F64  # (K, D)
+    spread: F64
+    sums: F64  # (K, D), or (K, 0)
+    counters: F64  # (K, n)
+    work: F64  # (2, 2, D) with roots: for two rows, R^T x and S x of the example in hand
 
 
-def _new(rows: int, columns: int, prior: float | None) -> F64:
-    return np.zeros((rows, 0)) if prior is None else np.full((rows, columns), prior)
+class LinearState:
+    """What lies past the rows and columns in use is as new; rows and columns grow by doubling."""
+
+    def __init__(self, anatomy: Anatomy) -> None:
+        self.anatomy = anatomy
+        self._arrays = self._new(1, COLUMNS_MIN)
+
+    def use(self, rows: int, columns: int) -> Arrays:
+        """The arrays, with room for so many rows and columns. They are replaced where they have to grow."""
+        have_rows, have_columns = self._arrays.weights.shape
+        if rows > have_rows or columns > have_columns:
+            rows = have_rows if rows <= have_rows else max(rows, 2 * have_rows)
+            columns = have_columns if columns <= have_columns else max(columns, 2 * have_columns)
+            old, self._arrays = self._arrays, self._new(rows, columns)
+            for array, before in zip(self._arrays[:-1], old[:-1], strict=True):
+                array[tuple(map(slice, before.shape))] = before
+        return self._arrays
+
+    @property
+    def nbytes(self) -> int:
+        return sum(array.nbytes for array in self._arrays)
+
+    def arrays(self, rows: int, columns: int) -> dict[str, NDArray[Any]]:
+        """A copy of what is in use, by name."""
+        arrays, anatomy = self.use(rows, columns), self.anatomy
+        found = {"weights": arrays.weights[:rows, :columns]}
+        if anatomy.is_full:
+            found["roots"] = arrays.spread[:rows, :columns, :columns]
+        elif anatomy.prior is not None:
+            found["variances"] = arrays.spread[:rows, :columns]
+        if anatomy.has_sums:
+            found["sums"] = arrays.sums[:rows, :columns]
+        if anatomy.counters:
+            found["counters"] = arrays.counters[:rows]
+        return {name: array.copy() for name, array in found.items()}
+
+    def take(self, saved: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what `arrays` gave."""
+        arrays = self.use(*saved["weights"].shape)
+        spread = saved.get("roots", saved.get("variances"))
+        for array, given in (
+            (arrays.weights, saved["weights"]),
+            (arrays.spread, spread),
+            (arrays.sums, saved.get("sums")),
+            (arrays.counters, saved.get("counters")),
+        ):
+            if given is not None:
+                array[tuple(map(slice, given.shape))] = given
+
+    def _new(self, rows: int, columns: int) -> Arrays:
+        anatomy = self.anatomy
+        if anatomy.prior is None:
+            spread = np.zeros((rows, 0))
+        elif anatomy.is_full:
+            spread = np.zeros((1 if anatomy.is_shared else rows, columns, columns))
+            spread[:] = np.sqrt(anatomy.prior) * np.eye(columns)
+        else:
+            spread = np.full((rows, columns), anatomy.prior)
+        return Arrays(
+            weights=np.zeros((rows, columns)),
+            spread=spread,
+            sums=np.zeros((rows, columns if anatomy.has_sums else 0)),
+            counters=np.tile(np.array(anatomy.counters, np.float64), (rows, 1)),
+            work=np.zeros((2, 2, columns if anatomy.is_full else 0)),
+        )
+
+
+def of_columns(name: str, array: NDArray[Any], columns: I64) -> NDArray[Any]:
+    """An array of a learner's state with its columns in this order: what it is, whatever order features came in."""
+    if name == "counters":
+        return array
+    if name == "roots":
+        return array[:, columns[:, np.newaxis], columns]
+    return array[..., columns]

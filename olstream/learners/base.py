@@ -5,85 +5,35 @@ has to know of it. Another package adds its own under the entry-point group `ols
 (each entry point is an `Algorithm`).
 
     pa.py                        a learner: paper, formulas, parameters, loss and step
-     └─ _linear.py               the passes over a batch that a step is put into
-         └─ base.py  _jit.py     this, and the one decorator of every kernel
+     └─ _linear.py               lessons that a step is put into: one class, a pair, the rest (_descent: gradients)
+         ├─ _covariance.py       what a step is measured with: nothing, the diagonal, or the whole matrix
+         └─ _rows.py             the passes over a batch that a lesson is put into
+             └─ base.py  _params.py  _state.py  _jit.py
 """
 
 from __future__ import annotations
 
 import difflib
 import importlib
-import math
 import pkgutil
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
-from typing import Final, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from olstream.errors import ConfigError
 from olstream.learners._jit import F64, I64
+from olstream.learners._params import CLASSIFICATION, TASKS, Choice, Costs, Flag, Number, Param, Task, Value
+from olstream.learners._state import Anatomy, Arrays
 
-Task: TypeAlias = Literal["binary", "multiclass", "regression"]
-TASKS: Final[tuple[Task, ...]] = ("binary", "multiclass", "regression")
+__all__ = ["CLASSIFICATION", "TASKS", "Choice", "Costs", "Flag", "Number", "Param", "Task", "Value"]
 
 # Why a row that should have been learnt was not; the codes stand in `Columns.skip`.
 SKIP_REASONS: Final = (None, "non_finite", "zero_norm", "overflow")
 NON_FINITE, ZERO_NORM, OVERFLOW = 1, 2, 3
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A hyperparameter that is a number within a range, under the paper's letter."""
-
-    name: str
-    default: float
-    meaning: str
-    above: float | None = None
-    at_least: float | None = None
-    tasks: tuple[Task, ...] = TASKS
-
-    @property
-    def range(self) -> str:
-        return f"> {self.above:g}" if self.above is not None else f">= {self.at_least:g}"
-
-    def check(self, value: object) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-            raise ConfigError(f"params.{self.name} must be a number {self.range}, not {value!r}")
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-        if not self._within(number):
-            raise ConfigError(f"params.{self.name} must be a finite number {self.range}, not {value!r}")
-        return number
-
-    def _within(self, number: float) -> bool:
-        if not math.isfinite(number):
-            return False
-        return number > self.above if self.above is not None else number >= (self.at_least or 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A hyperparameter that is one of a few words."""
-
-    name: str
-    default: str
-    meaning: str
-    options: tuple[str, ...]
-    tasks: tuple[Task, ...] = TASKS
-
-    @property
-    def range(self) -> str:
-        return " | ".join(self.options)
-
-    def check(self, value: object) -> str:
-        if not isinstance(value, str) or value not in self.options:
-            raise ConfigError(f"params.{self.name} takes {self.range} in this version, not {value!r}")
-        return value
 
 
 class Entries(NamedTuple):
@@ -105,66 +55,96 @@ class Columns:
     Three arrays and not fifteen, because a compiled call counts references to each of them.
     Read: target (+1 or -1, a class index or a value; nan without a label), weight (importance;
     0 = score only), barred (a skip code decided before), known (classes known before the row).
-    Written: the rest; `scores` (n, K) for K classes, without any (0, 0).
+    Written: the rest. For K classes `scores` and their variances `spreads` are (n, K), else (0, 0).
     """
 
-    __slots__ = ("codes", "numbers", "scores")
+    __slots__ = ("codes", "numbers", "scores", "spreads")
 
-    def __init__(self, n: int, classes: int | None = None) -> None:
+    def __init__(self, n: int, classes: int | None = None, has_spreads: bool = False) -> None:
         self.numbers = np.empty((10, n), np.float64)
         self.codes = np.zeros((5, n), np.int64)
         self.scores = np.zeros((0, 0) if classes is None else (n, classes), np.float64)
+        self.spreads = np.zeros((n, classes) if has_spreads and classes is not None else (0, 0), np.float64)
 
 
-class State(Protocol):
-    """The arrays that a learner learns: a row of weights for each class, or one row in all."""
-
-    weights: F64
-    variances: F64
-
-
-class RowPass(Protocol):
+class Run(Protocol):
     """One pass over a batch: each row is scored with the state that the rows before it left."""
 
-    def __call__(self, state: State, entries: Entries, columns: Columns, params: F64) -> None: ...
+    def __call__(self, a: Arrays, entries: Entries, columns: Columns) -> None: ...
+
+
+def _as_they_are(a: Arrays) -> F64:
+    return a.weights
+
+
+@dataclass(frozen=True, slots=True)
+class Learning:
+    """An algorithm made ready for one task: the pass over rows, and the arrays that it works on."""
+
+    run: Run
+    anatomy: Anatomy = Anatomy()  # noqa: RUF009  frozen
+    weights_of: Callable[[Arrays], F64] = _as_they_are  # (K, D), what scores: a learner may keep them otherwise
+    features_max: int | None = None  # named features that the arrays can hold
+
+
+Build: TypeAlias = Callable[[Task, Mapping[str, Any]], Learning]
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """One entry of `algorithm:` in the configuration."""
+    """One entry of `algorithm:` in the configuration.
+
+    `build` makes it ready for a task with checked parameters, `build_rest` for several classes as binary learners
+    beside one another; `tasks` are those that `build` knows.
+    """
 
     name: str
     title: str
     paper: str
     formulas: str
-    passes: Mapping[Task, RowPass]
-    params: tuple[Number | Choice, ...] = ()
-    prior: str | None = None  # second order: the parameter that variances start from
-    probability: Literal["probit"] | None = None
-    tasks: tuple[Task, ...] = field(init=False)
+    tasks: tuple[Task, ...]
+    build: Build
+    params: tuple[Param, ...] = ()
+    build_rest: Callable[[Mapping[str, Any]], Learning] | None = None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "tasks", tuple(task for task in TASKS if task in self.passes))
-
-    def params_of(self, task: Task) -> tuple[Number | Choice, ...]:
+    def params_of(self, task: Task) -> tuple[Param, ...]:
         return tuple(param for param in self.params if task in param.tasks)
 
-    def check(self, task: Task, given: Mapping[str, object]) -> dict[str, float | str]:
+    def takes(self, task: Task) -> bool:
+        return task in self.tasks or (task == "multiclass" and self.build_rest is not None)
+
+    def check(
+        self, task: Task, given: Mapping[str, object], classes: Sequence[object] | None = None
+    ) -> dict[str, Value]:
         """The parameters in full, defaults put in; ConfigError names the one that is wrong."""
-        if task not in self.passes:
-            raise ConfigError(f"algorithm {self.name} has no task {task} in this version: {', '.join(self.tasks)}")
+        if not self.takes(task):
+            raise ConfigError(f"algorithm {self.name} has no task {task}: it is for {', '.join(self.tasks)}")
         known = {param.name: param for param in self.params_of(task)}
         for name in given:
             if name not in known:
                 takes = f"its parameters: {', '.join(known)}" if known else "it has no parameters"
                 hint = nearest(name, known)
                 raise ConfigError(f"params.{name}: {self.name} ({task}) has no such parameter{hint}; {takes}")
-        return {name: param.check(given.get(name, param.default)) for name, param in known.items()}
+        return {name: param.check(given.get(name, param.default), classes) for name, param in known.items()}
 
-    def vector(self, task: Task, params: Mapping[str, float | str]) -> F64:
-        """The numbers among the parameters, in the order of `params_of`: what kernels read."""
-        numbers = [params[param.name] for param in self.params_of(task) if isinstance(param, Number)]
-        return np.array(numbers, np.float64)
+    def learning(self, task: Task, params: Mapping[str, Value], multiclass: str = "direct") -> Learning:
+        """Ready to learn, with parameters that `check` gave; ConfigError where they do not go together.
+
+        Several classes are learnt `direct` where the algorithm has such a form, else one_vs_rest.
+        """
+        if task != "multiclass" or (multiclass == "direct" and task in self.tasks):
+            return self.build(task, params)
+        if multiclass == "one_vs_one":
+            raise ConfigError("multiclass: one_vs_one is not in this version: take direct or one_vs_rest")
+        if self.build_rest is None:
+            raise ConfigError(f"multiclass: {multiclass} is not for {self.name}")
+        return self.build_rest(params)
+
+    def reduction(self, task: Task, multiclass: str) -> str | None:
+        """How several classes are learnt; None for other tasks."""
+        if task != "multiclass":
+            return None
+        return "direct" if multiclass == "direct" and task in self.tasks else "one_vs_rest"
 
 
 def nearest(name: object, known: Mapping[str, object]) -> str:
