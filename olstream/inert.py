@@ -32,5 +32,3 @@ def _of_the_service(config: Config) -> Iterator[str]:
 def _of(name: str, learner: LearnerConfig) -> Iterator[str]:
     if learner.multiclass != "direct":
         yield f"learners.{name}.multiclass: {learner.multiclass} is not there in this version; the direct form is used"
-    if learner.features.text:
-        yield f"learners.{name}.features.text: not split into words in this version; the text is one category"

@@ -26,6 +26,7 @@ from olstream.scale import Scaler
 from olstream.vectorize import Batch, vectorize
 from olstream.vocabulary import BIAS, FIRST_NAMED, UNSEEN, Vocabulary
 from olstream.weights import vectors
+from olstream.words import Words
 
 __all__ = ["Counts", "Model", "Rows", "digest_of"]
 
@@ -52,7 +53,11 @@ class Model:
         self._state = LinearState(prior)
         features = config.features
         self.vocabulary = Vocabulary(
-            features.names_max, features.overflow_buckets, frozenset(features.category), config.bias
+            features.names_max,
+            features.overflow_buckets,
+            frozenset(features.category),
+            config.bias,
+            {path: Words(**rule.model_dump()) for path, rule in features.text.items()},
         )
         self.scaler = Scaler(self.vocabulary.n_columns) if config.scale == "standard" else None
         classify = self.task != "regression"

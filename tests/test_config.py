@@ -246,7 +246,7 @@ def test_no_text_is_more_than_a_configuration_error(text: str) -> None:
 
 def test_keys_that_do_nothing_yet_are_told() -> None:
     text = LEARNER + (
-        "    multiclass: one_vs_one\n    features: {text: {title: words}}\n"
+        "    multiclass: one_vs_one\n"
         "join: {ttl: 1h}\nmonitor: {drift: [ddm], on_drift: reset, hindsight: {}}\n"
         "output: {outcomes: o}\ninput: {topics: [a]}\nroutes: [{when: {topic: b}}]"
     )
@@ -261,6 +261,5 @@ def test_keys_that_do_nothing_yet_are_told() -> None:
         "monitor.hindsight",
         "routes.0",
         "learners.fraud.multiclass",
-        "learners.fraud.features.text",
     ]
     assert inert(read(LEARNER)) == []
