@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from olstream import given, mistakes
 from olstream.config import LearnerConfig, MonitorConfig
 from olstream.configfile import File
-from olstream.errors import ConfigError, StateError
+from olstream.errors import StateError
 from olstream.learners import base
 from olstream.messages import Example, Label, Reject, SparseRow
 from olstream.model import AT_ONCE, Model, Rows
@@ -97,8 +97,6 @@ class Learner:
         `settings`: classes, class_weights, threshold, bias, scale, multiclass, features, classes_max, learn.
         """
         base.algorithm(algorithm).check(task, params or {})
-        if task == "multiclass" and settings.get("multiclass", "direct") != "direct":
-            raise ConfigError(f"multiclass: {settings['multiclass']} is not in this version; {algorithm} has direct")
         settings["classes"] = given.classes(settings.get("classes"))
         config = _config(algorithm=algorithm, task=task, params=dict(params or {}), **settings)
         self._model = Model(NAME, config, MonitorConfig())

@@ -156,6 +156,12 @@ class LearnerConfig(Section):
         return self
 
     @model_validator(mode="after")
+    def _there_is_that_form_of_multiclass(self) -> Self:
+        if self.task == "multiclass" and self.multiclass != "direct":
+            raise wrong(f"{self.multiclass} is not in this version; {self.algorithm} has direct", "multiclass")
+        return self
+
+    @model_validator(mode="after")
     def _classes_fit_the_task(self) -> Self:
         if self.task == "regression" and (self.classes is not None or self.class_weights):
             raise wrong("a regression has no classes", "class_weights" if self.classes is None else "classes")

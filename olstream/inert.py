@@ -31,4 +31,4 @@ def _of_the_service(config: Config) -> Iterator[str]:
 
 def _of(name: str, learner: LearnerConfig) -> Iterator[str]:
     if learner.multiclass != "direct":
-        yield f"learners.{name}.multiclass: {learner.multiclass} is not there in this version; the direct form is used"
+        yield f"learners.{name}.multiclass: the task is {learner.task}, so {learner.multiclass} has no effect"
