@@ -15,7 +15,9 @@ project (the diagonal of its inverse); exact (NHERD's own diagonal form).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from statistics import NormalDist
 from typing import Literal, NamedTuple
 
@@ -37,17 +39,31 @@ class Step(NamedTuple):
     kappa: float
 
 
+class Exact(NamedTuple):
+    """A step before it is rounded."""
+
+    alpha: Decimal
+    beta: Decimal
+    kappa: Decimal
+
+
+def rounded(formula: Callable[[Decimal, Decimal, Decimal], Exact], m: float, v: float, h: float) -> Step:
+    """A formula as it stands in the paper, however its terms cancel: with 1300 digits."""
+    with localcontext(prec=1300):
+        return Step(*map(float, formula(Decimal(m), Decimal(v), Decimal(h))))
+
+
 class Rule:
     """When a learner updates, and how far: m margin, v variance of the score (of a pair: of both), h importance."""
 
     def loss(self, m: float, v: float) -> float:
         raise NotImplementedError
 
-    def step(self, m: float, v: float, h: float) -> Step:
+    def step(self, m: Decimal, v: Decimal, h: Decimal) -> Exact:
         """Where the loss is positive."""
         raise NotImplementedError
 
-    def shared(self, m: float, q: float, h: float) -> Step:
+    def shared(self, m: Decimal, q: Decimal, h: Decimal) -> Exact:
         """For two classes with one S, q = x·S x, so that the margin's variance is 2 q."""
         raise NotImplementedError
 
@@ -61,11 +77,12 @@ class CwVariance(Rule):
     def loss(self, m: float, v: float) -> float:
         return max(0.0, self.phi * v - m)
 
-    def step(self, m: float, v: float, h: float) -> Step:
-        b = 1.0 + 2.0 * self.phi * m
-        alpha = max(0.0, (-b + math.sqrt(b**2 - 8.0 * self.phi * (m - self.phi * v))) / (4.0 * self.phi * v))
-        kappa = 2.0 * alpha * self.phi
-        return Step(alpha, kappa / (1.0 + kappa * v), kappa)
+    def step(self, m: Decimal, v: Decimal, h: Decimal) -> Exact:
+        phi = Decimal(self.phi)
+        b = 1 + 2 * phi * m
+        alpha = max(Decimal(0), (-b + (b**2 - 8 * phi * (m - phi * v)).sqrt()) / (4 * phi * v))
+        kappa = 2 * alpha * phi
+        return Exact(alpha, kappa / (1 + kappa * v), kappa)
 
 
 @dataclass
@@ -77,26 +94,26 @@ class CwStdev(Rule):
     def loss(self, m: float, v: float) -> float:
         return max(0.0, self.phi * math.sqrt(v) - m)
 
-    def alpha(self, m: float, v: float, h: float) -> float:
-        psi, zeta = 1.0 + self.phi**2 / 2.0, 1.0 + self.phi**2
-        return max(0.0, (-m * psi + math.sqrt(m**2 * self.phi**4 / 4.0 + v * self.phi**2 * zeta)) / (v * zeta))
+    def alpha(self, m: Decimal, v: Decimal, h: Decimal) -> Decimal:
+        phi = Decimal(self.phi)
+        psi, zeta = 1 + phi**2 / 2, 1 + phi**2
+        return max(Decimal(0), (-m * psi + (m**2 * phi**4 / 4 + v * phi**2 * zeta).sqrt()) / (v * zeta))
 
-    def alpha_shared(self, m: float, q: float, h: float) -> float:
-        psi = 1.0 + self.phi**2 / 2.0
-        under_root = m**2 * (psi - 1.0) ** 2 + 8.0 * psi * self.phi**2 * q
-        return max(0.0, (-m * (psi + 1.0) + math.sqrt(under_root)) / (4.0 * psi * q))
+    def alpha_shared(self, m: Decimal, q: Decimal, h: Decimal) -> Decimal:
+        phi = Decimal(self.phi)
+        psi = 1 + phi**2 / 2
+        root = (m**2 * (psi - 1) ** 2 + 8 * psi * phi**2 * q).sqrt()
+        return max(Decimal(0), (-m * (psi + 1) + root) / (4 * psi * q))
 
-    def step(self, m: float, v: float, h: float) -> Step:
-        alpha = self.alpha(m, v, h)
-        t = alpha * v * self.phi
-        u = 0.25 * (-t + math.sqrt(t**2 + 4.0 * v)) ** 2
-        return Step(alpha, alpha * self.phi / (math.sqrt(u) + t), alpha * self.phi / math.sqrt(u))
+    def step(self, m: Decimal, v: Decimal, h: Decimal) -> Exact:
+        alpha, phi = self.alpha(m, v, h), Decimal(self.phi)
+        root_u = (-alpha * v * phi + (alpha**2 * v**2 * phi**2 + 4 * v).sqrt()) / 2
+        return Exact(alpha, alpha * phi / (root_u + v * alpha * phi), alpha * phi / root_u)
 
-    def shared(self, m: float, q: float, h: float) -> Step:
-        alpha = self.alpha_shared(m, q, h)
-        t = alpha * q * self.phi
-        u = 0.125 * (-t + math.sqrt(t**2 + 8.0 * q)) ** 2
-        return Step(alpha, alpha * self.phi / (math.sqrt(2.0 * u) + t), alpha * self.phi / math.sqrt(2.0 * u))
+    def shared(self, m: Decimal, q: Decimal, h: Decimal) -> Exact:
+        alpha, phi = self.alpha_shared(m, q, h), Decimal(self.phi)
+        u = (-alpha * q * phi + (alpha**2 * q**2 * phi**2 + 8 * q).sqrt()) ** 2 / 8
+        return Exact(alpha, alpha * phi / ((2 * u).sqrt() + alpha * phi * q), alpha * phi / (2 * u).sqrt())
 
 
 @dataclass
@@ -105,11 +122,11 @@ class Scw1(CwStdev):
 
     C: float = 1.0
 
-    def alpha(self, m: float, v: float, h: float) -> float:
-        return min(self.C * h, super().alpha(m, v, h))
+    def alpha(self, m: Decimal, v: Decimal, h: Decimal) -> Decimal:
+        return min(Decimal(self.C) * h, super().alpha(m, v, h))
 
-    def alpha_shared(self, m: float, q: float, h: float) -> float:
-        return min(self.C * h, super().alpha_shared(m, q, h))
+    def alpha_shared(self, m: Decimal, q: Decimal, h: Decimal) -> Decimal:
+        return min(Decimal(self.C) * h, super().alpha_shared(m, q, h))
 
 
 @dataclass
@@ -118,15 +135,15 @@ class Scw2(CwStdev):
 
     C: float = 1.0
 
-    def alpha(self, m: float, v: float, h: float) -> float:
-        n, phi2 = v + 1.0 / (2.0 * self.C * h), self.phi**2
-        gamma = self.phi * math.sqrt(phi2 * m**2 * v**2 + 4.0 * n * v * (n + v * phi2))
-        return max(0.0, (-(2.0 * m * n + phi2 * m * v) + gamma) / (2.0 * (n**2 + n * v * phi2)))
+    def alpha(self, m: Decimal, v: Decimal, h: Decimal) -> Decimal:
+        phi, n = Decimal(self.phi), v + 1 / (2 * Decimal(self.C) * h)
+        gamma = phi * (phi**2 * m**2 * v**2 + 4 * n * v * (n + v * phi**2)).sqrt()
+        return max(Decimal(0), (-(2 * m * n + phi**2 * m * v) + gamma) / (2 * (n**2 + n * v * phi**2)))
 
-    def alpha_shared(self, m: float, q: float, h: float) -> float:
-        n, phi2 = 2.0 * q + 1.0 / (2.0 * self.C * h), self.phi**2
-        gamma = math.sqrt(phi2**2 * m**2 * q**2 + 8.0 * n * q * phi2 * (n + q * phi2))
-        return max(0.0, (-(2.0 * m * n + phi2 * m * q) + gamma) / (2.0 * (n**2 + n * q * phi2)))
+    def alpha_shared(self, m: Decimal, q: Decimal, h: Decimal) -> Decimal:
+        phi, n = Decimal(self.phi), 2 * q + 1 / (2 * Decimal(self.C) * h)
+        gamma = (phi**4 * m**2 * q**2 + 8 * n * q * phi**2 * (n + q * phi**2)).sqrt()
+        return max(Decimal(0), (-(2 * m * n + phi**2 * m * q) + gamma) / (2 * (n**2 + n * q * phi**2)))
 
 
 @dataclass
@@ -136,13 +153,13 @@ class Arow(Rule):
     def loss(self, m: float, v: float) -> float:
         return max(0.0, 1.0 - m)
 
-    def step(self, m: float, v: float, h: float) -> Step:
-        r = self.r / h
-        return Step((1.0 - m) / (v + r), 1.0 / (v + r), 1.0 / r)
+    def step(self, m: Decimal, v: Decimal, h: Decimal) -> Exact:
+        r = Decimal(self.r) / h
+        return Exact((1 - m) / (v + r), 1 / (v + r), 1 / r)
 
-    def shared(self, m: float, q: float, h: float) -> Step:
-        r = self.r / h
-        return Step((1.0 - m) / (2.0 * q + r), 1.0 / (q + r), 1.0 / r)
+    def shared(self, m: Decimal, q: Decimal, h: Decimal) -> Exact:
+        r = Decimal(self.r) / h
+        return Exact((1 - m) / (2 * q + r), 1 / (q + r), 1 / r)
 
 
 @dataclass
@@ -152,10 +169,10 @@ class Nherd(Rule):
     def loss(self, m: float, v: float) -> float:
         return max(0.0, 1.0 - m)
 
-    def step(self, m: float, v: float, h: float) -> Step:
-        C = self.C * h
-        kappa = 2.0 * C + C**2 * v
-        return Step((1.0 - m) / (v + 1.0 / C), kappa / (1.0 + C * v) ** 2, kappa)
+    def step(self, m: Decimal, v: Decimal, h: Decimal) -> Exact:
+        C = Decimal(self.C) * h
+        kappa = 2 * C + C**2 * v
+        return Exact((1 - m) / (v + 1 / C), kappa / (1 + C * v) ** 2, kappa)
 
 
 def narrowed(S: Matrix, x: Vector, step: Step, shape: Shape, C: float) -> Matrix:
@@ -186,7 +203,7 @@ class Gaussian(OneVector):
     def teach(self, x: Vector, y: float, h: float, seen: Report) -> tuple[float, bool]:
         if seen["loss"] == 0.0 or is_zero(seen["variance"]):
             return 0.0, False
-        step = self.rule.step(seen["margin"], seen["variance"], h)
+        step = rounded(self.rule.step, seen["margin"], seen["variance"], h)
         if step.alpha == 0.0:  # a loss of the size of a rounding error
             return 0.0, False
         self.mu = self.mu + step.alpha * y * (self.S @ x)
@@ -225,7 +242,7 @@ class GaussianByClass(ByClass):
         r = self.rival(x, k)
         if seen["loss"] == 0.0 or is_zero(seen["variance"]):
             return 0.0, False
-        step = self.rule.step(seen["margin"], seen["variance"], h)
+        step = rounded(self.rule.step, seen["margin"], seen["variance"], h)
         if step.alpha == 0.0:
             return 0.0, False
         for q, sign in ((k, 1.0), (r, -1.0)):
@@ -253,7 +270,7 @@ class GaussianShared(ByClass):
         r, q = self.rival(x, k), float(x @ self.S @ x)
         if seen["loss"] == 0.0 or is_zero(q):
             return 0.0, False
-        step = self.rule.shared(seen["margin"], q, h)
+        step = rounded(self.rule.shared, seen["margin"], q, h)
         if step.alpha == 0.0:
             return 0.0, False
         self.W[k] += step.alpha * (self.S @ x)
