@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,13 @@ def closest(
     return unpack(minimize(objective, start, method="SLSQP", constraints=constraints, options=options).x, k, d)
 
 
+def as_important(rule: Any, h: float) -> Rule:
+    """The rule that does with importance h what `rule` does with importance 1."""
+    if isinstance(rule, Scw1 | Scw2):
+        return replace(rule, C=rule.C / h)
+    return replace(rule, r=rule.r * h) if isinstance(rule, Arow) else rule
+
+
 def nothing(mu: Matrix, S: Matrix) -> float:
     return 0.0
 
@@ -106,12 +114,12 @@ def problem(rule: Rule, x: Vector, sign: Vector) -> tuple[Of, Of, int]:
 @every_seed
 def test_a_step_is_the_closest_gaussian_that_does_justice_to_the_example(rule: Rule, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    x, y = rng.normal(size=3), float(rng.choice([-1, 1]))
-    slow = Gaussian(3, rule)
+    x, y, h = rng.normal(size=3), float(rng.choice([-1, 1])), rng.uniform(0.5, 2)
+    slow = Gaussian(3, as_important(rule, h))
     slow.mu, slow.S = 0.5 * rng.normal(size=3), covariance(rng, 3)
     before = slow.mu, slow.S
 
-    told = slow.learn(x, y)
+    told = slow.learn(x, y, h)
 
     if not told["updated"]:
         assert told["loss"] == 0.0
@@ -125,12 +133,12 @@ def test_a_step_is_the_closest_gaussian_that_does_justice_to_the_example(rule: R
 @every_seed
 def test_two_classes_with_one_covariance_are_the_closest_pair_of_gaussians(rule: Rule, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    x = rng.normal(size=2)
-    slow = GaussianShared(2, rule)
+    x, h = rng.normal(size=2), rng.uniform(0.5, 2)
+    slow = GaussianShared(2, as_important(rule, h))
     slow.W, slow.S = 0.5 * rng.normal(size=(2, 2)), covariance(rng, 2)
     means, S = slow.W.copy(), slow.S
 
-    told = slow.learn(x, 0)
+    told = slow.learn(x, 0, h)
 
     if not told["updated"]:
         assert told["loss"] == 0.0
