@@ -14,10 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    AliasGenerator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     ValidationError,
     ValidationInfo,
@@ -29,6 +26,7 @@ from pydantic import (
 from olstream import configfile, mistakes, properties
 from olstream.errors import ConfigError
 from olstream.mistakes import wrong
+from olstream.section import Section
 from olstream.values import (
     ClassLabel,
     Detectors,
@@ -46,30 +44,6 @@ from olstream.values import (
     Whole,
     label_text,
 )
-
-
-def _as_written(name: str) -> str:
-    """The key in the file: a duration carries its own unit there."""
-    return name.removesuffix("_s")
-
-
-class Section(BaseModel):
-    """A mapping of the file: its keys are closed, and a key with nothing under it means the defaults."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        strict=True,
-        validate_by_name=True,
-        validate_by_alias=True,
-        alias_generator=AliasGenerator(validation_alias=_as_written, serialization_alias=_as_written),
-        use_attribute_docstrings=True,
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _nothing_under_it(cls, data: object) -> object:
-        return {} if data is None else data
 
 
 class FieldsConfig(Section):
@@ -121,12 +95,15 @@ class OutputConfig(Section):
 
 
 class TextConfig(Section):
-    """How free text becomes words."""
+    """How free text becomes words: lower case, letters, digits and _ of any script; or n-grams of characters."""
 
     tokens: Literal["words", "chars"] = "words"
-    n: Lengths = [1]
+    n: Lengths = [1, 1]
+    """Lengths of the n-grams, [from, to], or one number."""
     value: Literal["presence", "count"] = "presence"
-    norm: Literal["l2", "none"] = "none"
+    """1 for each word that occurs, or how often it does."""
+    norm: Literal["l2", "none"] = "l2"
+    """l2: the values of one text divided by their 2-norm."""
 
     @model_validator(mode="before")
     @classmethod
@@ -141,6 +118,7 @@ class FeaturesConfig(Section):
     category: list[str] = []
     """Paths whose numbers are codes: taken as categories."""
     text: dict[str, TextConfig] = {}
+    """Paths whose texts are told into words instead of being one category each: `words`, or how."""
 
 
 class LearnerConfig(Section):

@@ -30,5 +30,5 @@ def _of_the_service(config: Config) -> Iterator[str]:
 
 
 def _of(name: str, learner: LearnerConfig) -> Iterator[str]:
-    if learner.features.text:
-        yield f"learners.{name}.features.text: not split into words in this version; the text is one category"
+    if learner.multiclass != "direct" and learner.task != "multiclass":
+        yield f"learners.{name}.multiclass: the task is {learner.task}, so {learner.multiclass} has no effect"

@@ -26,6 +26,7 @@ from olstream.scale import Scaler
 from olstream.vectorize import Batch, vectorize
 from olstream.vocabulary import BIAS, FIRST_NAMED, UNSEEN, Vocabulary
 from olstream.weights import vectors
+from olstream.words import Words
 
 __all__ = ["Counts", "Model", "Rows", "digest_of"]
 
@@ -50,7 +51,12 @@ class Model:
         self._learning = self.algorithm.learning(self.task, self.params, config.multiclass)
         self._state = LinearState(self._learning.anatomy)
         features = config.features
-        self.vocabulary = Vocabulary(*self._bounds(features), frozenset(features.category), config.bias)
+        self.vocabulary = Vocabulary(
+            *self._bounds(features),
+            frozenset(features.category),
+            config.bias,
+            {path: Words(**rule.model_dump()) for path, rule in features.text.items()},
+        )
         self.scaler = Scaler(self.vocabulary.n_columns) if config.scale == "standard" else None
         classify = self.task != "regression"
         self.classes = Classes(self.task, config.classes, config.classes_max) if classify else None

@@ -15,9 +15,10 @@ from typing import Any, Final, TypeAlias, TypeVar
 from pydantic import ValidationError
 
 from olstream import mistakes, properties
-from olstream.config import Config, FieldsConfig, InputConfig, LearnerConfig, MonitorConfig, Section, validate
+from olstream.config import Config, FieldsConfig, InputConfig, LearnerConfig, MonitorConfig, validate
 from olstream.configfile import File
 from olstream.learners import base
+from olstream.section import Section
 
 Json: TypeAlias = dict[str, Any]
 SectionT = TypeVar("SectionT", bound=Section)
@@ -112,7 +113,7 @@ def _stated(section: Config | InputConfig) -> Json:
 
 
 def _features(learner: LearnerConfig) -> Json:
-    written: Json = learner.features.model_dump(mode="json", exclude={"text"})  # which does nothing yet
+    written: Json = learner.features.model_dump(mode="json")
     written["category"] = sorted(set(written["category"]))
     return written
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo
 
 from olstream import configfile
 from olstream.mistakes import wrong
@@ -108,6 +108,13 @@ def _listed(value: object) -> object:
     return [value] if isinstance(value, str | int | float) else value
 
 
+def _from_to(lengths: list[int]) -> list[int]:
+    """One length is the shortest and the longest."""
+    if not 1 <= len(lengths) <= 2 or lengths[0] > lengths[-1]:
+        raise wrong(f"must be one length or [from, to], such as [1, 2], not {lengths}")
+    return [lengths[0], lengths[-1]]
+
+
 def _by_label(value: object) -> object:
     """A mapping by class text: the keys of a file are text, and `1.0` means the class 1."""
     return {label_text(_class(_unquoted(key))): one for key, one in value.items()} if isinstance(value, dict) else value
@@ -166,7 +173,9 @@ LabelOrMore = Annotated[
     BeforeValidator(_listed, json_schema_input_type=list[Label] | Label),
 ]
 Lengths = Annotated[
-    list[Annotated[Whole, Field(ge=1, le=10)]], BeforeValidator(_listed, json_schema_input_type=list[int] | int)
+    list[Annotated[Whole, Field(ge=1, le=10)]],
+    BeforeValidator(_listed, json_schema_input_type=list[int] | int),
+    AfterValidator(_from_to),
 ]
 
 

@@ -201,6 +201,10 @@ def _known(vocabulary: Vocabulary, form: FeaturesShape | int) -> _Known | None:
         return remembered
     names = tuple(map(str, range(form))) if isinstance(form, int) else form.names
     kinds = ("number",) * form if isinstance(form, int) else form.kinds
+    if vocabulary.text and any(
+        kind == "text" and name in vocabulary.text for name, kind in zip(names, kinds, strict=True)
+    ):
+        return None  # a text has as many columns as words
     coded = [i for i, name in enumerate(names) if kinds[i] == "text" or name in vocabulary.category]
     columns = [-1 if i in coded else vocabulary.numbers.get(name, UNSEEN) for i, name in enumerate(names)]
     if UNSEEN in columns:
@@ -234,13 +238,13 @@ def _entries(vocabulary: Vocabulary, features: Any, is_learnt: bool) -> list[Ent
     unknown: list[tuple[str, str | None, float]] = []
     for name, value in _items(features, vocabulary, is_learnt):
         if isinstance(value, str) or name in category:
-            text = _text(value)
-            texts = categories.get(name)
-            column = None if texts is None else texts.get(text)
-            if column is None:
-                unknown.append((name, text, 1.0))
-            else:
-                entries.append((column, 1.0, 0))
+            texts = categories.get(name, {})
+            for text, amount in _texts(vocabulary, name, value):
+                column = texts.get(text)
+                if column is None:
+                    unknown.append((name, text, amount))
+                else:
+                    entries.append((column, amount, 0))
         else:
             column = numbers.get(name)
             if column is None:
@@ -283,6 +287,12 @@ def _items(features: Any, vocabulary: Vocabulary, is_learnt: bool) -> Iterable[t
             return zip(map(str, features.positions.tolist()), features.values.tolist(), strict=True)
         features = features.dense()
     return ((str(i), value) for i, value in enumerate(features))
+
+
+def _texts(vocabulary: Vocabulary, name: str, value: str | float) -> Iterable[tuple[str, float]]:
+    """What a value says as categories: itself, or the words that are in it."""
+    words = vocabulary.text.get(name) if isinstance(value, str) else None
+    return [(_text(value), 1.0)] if words is None else words.values(str(value)).items()
 
 
 def _text(value: str | float) -> str:

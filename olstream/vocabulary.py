@@ -11,14 +11,17 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Collection, Mapping
+from dataclasses import asdict
 from hashlib import sha256
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, Final, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from olstream.parse import nfc
+from olstream.words import Words
 
 BIAS: Final = 0
 UNSEEN: Final = 1
@@ -35,17 +38,28 @@ _PART = r"(\\hash:[0-9a-f]{64}|(?:[^\\=]|\\[\\=])%s)"
 _EXPORTED = re.compile(_PART % "+" + "(?:=" + _PART % "*" + ")?", re.DOTALL)
 NUMBER, CATEGORY, OVERFLOW = 0, 1, 2
 NAME_HASHED, TEXT_HASHED = 4, 8
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class Vocabulary:
-    """The names that a learner knows. `category`: names whose numbers are codes. `bias`: whether rows carry one."""
+    """The names that a learner knows.
+
+    `category`: names whose numbers are codes. `text`: names whose texts are told into words, each of them a
+    category of that name. `bias`: whether rows carry one.
+    """
 
     def __init__(
-        self, names_max: int, overflow_buckets: int, category: Collection[str] = (), bias: bool = True
+        self,
+        names_max: int,
+        overflow_buckets: int,
+        category: Collection[str] = (),
+        bias: bool = True,
+        text: Mapping[str, Words] = _NOTHING,
     ) -> None:
         self.names_max = names_max
         self.overflow_buckets = overflow_buckets
-        self.category = frozenset(category)
+        self.category = frozenset(map(nfc, category))
+        self.text = {nfc(name): words for name, words in text.items()}
         self.bias = bias
         self.form: Form = None  # set by whoever admits rows
         self.n_names = 0  # kept exactly; overflow buckets are not counted
@@ -117,6 +131,7 @@ class Vocabulary:
             "names_max": self.names_max,
             "overflow_buckets": self.overflow_buckets,
             "category": sorted(self.category),
+            "text": {name: asdict(words) for name, words in sorted(self.text.items())},
             "bias": self.bias,
             "form": list(self.form) if isinstance(self.form, tuple) else self.form,
             "overflowed": self.overflowed,
@@ -131,7 +146,8 @@ class Vocabulary:
     @classmethod
     def restore(cls, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
         """What `state` gave, made anew."""
-        self = cls(meta["names_max"], meta["overflow_buckets"], meta["category"], meta["bias"])
+        told = {name: Words(**words) for name, words in meta.get("text", _NOTHING).items()}
+        self = cls(meta["names_max"], meta["overflow_buckets"], meta["category"], meta["bias"], told)
         form = meta["form"]
         self.form = ("array", form[1]) if isinstance(form, (list, tuple)) else form
         self.overflowed = meta["overflowed"]

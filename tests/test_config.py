@@ -128,6 +128,7 @@ def test_an_unknown_word_is_refused_with_its_key_and_the_nearest_known_one(text:
         ("{class_weights: {c: -1}}", "learners.a.class_weights.c: must be at least 0, not -1"),
         ("{algorithm: pa, task: regression, classes: [a, b]}", "learners.a.classes: a regression has no classes"),
         ("{algorithm: pa, task: multiclass, threshold: 1.0}", "learners.a.threshold: is for a binary task"),
+        ("{algorithm: pa, task: multiclass, multiclass: one_vs_one}", "a.multiclass: one_vs_one is not in"),
         ("{threshold: .nan}", "learners.a.threshold: must be a finite number"),
         ("{bias: yes}", "learners.a.bias: must be true or false, not 'yes'"),
         ("{bias: 1}", "learners.a.bias: must be true or false, not 1"),
@@ -246,7 +247,7 @@ def test_no_text_is_more_than_a_configuration_error(text: str) -> None:
 
 def test_keys_that_do_nothing_yet_are_told() -> None:
     text = LEARNER + (
-        "    multiclass: one_vs_one\n    features: {text: {title: words}}\n"
+        "    multiclass: one_vs_one\n"
         "join: {ttl: 1h}\nmonitor: {drift: [ddm], on_drift: reset, hindsight: {}}\n"
         "output: {outcomes: o}\ninput: {topics: [a]}\nroutes: [{when: {topic: b}}]"
     )
@@ -261,6 +262,5 @@ def test_keys_that_do_nothing_yet_are_told() -> None:
         "monitor.hindsight",
         "routes.0",
         "learners.fraud.multiclass",
-        "learners.fraud.features.text",
     ]
     assert inert(read(LEARNER)) == []

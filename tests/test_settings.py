@@ -53,10 +53,20 @@ def test_another_algorithm_differs_in_its_parameters_too() -> None:
     assert "params.C: (not there) -> 1.0" in differences(before, after)
 
 
-def test_a_key_that_does_nothing_yet_makes_no_other_learner() -> None:
-    words = read(AROW + "    features: {text: {title: words}}\n")
+def test_how_a_text_is_told_into_words_is_part_of_what_a_learner_is() -> None:
+    plain, words, written = (
+        read(AROW + f"    features: {{text: {text}}}\n")
+        for text in ("{}", "{title: words}", "{title: {tokens: words, n: [1, 1], value: presence, norm: l2}}")
+    )
 
-    assert identity(words, "a") == identity(read(AROW), "a")
+    assert identity(words, "a") == identity(written, "a")
+    assert differences(identity(plain, "a"), identity(words, "a")) == [
+        "features.text: {} -> (not there)",
+        "features.text.title.n: (not there) -> [1, 1]",
+        'features.text.title.norm: (not there) -> "l2"',
+        'features.text.title.tokens: (not there) -> "words"',
+        'features.text.title.value: (not there) -> "presence"',
+    ]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ COMMANDS: Final = {
     "run": "The service: read, predict, update, publish, commit.",
     "check": "Is the configuration right, and is Kafka as it needs to be?",
     "replay": "The same over a file, without Kafka.",
+    "compare": "One pass over a file, several learners side by side.",
     "send": "Load a file into the input topic.",
     "inspect": "What a state directory holds: learners, weights by name, offsets.",
     "state": "The checkpoints of a slot: list them, verify them, go back to one.",

@@ -7,7 +7,7 @@ import time
 import uuid
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
@@ -17,22 +17,21 @@ from typing import Any, Final
 import click
 import orjson
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from olstream import logs
 from olstream.checkpoint import MANIFEST, Checkpoint, Position
-from olstream.config import Config, FieldsConfig, load
-from olstream.decode import Decoder
+from olstream.config import Config, load
 from olstream.errors import ConfigError, StateError
 from olstream.inert import inert
-from olstream.interpret import WHOLE
+from olstream.io.bar import bar
 from olstream.io.disk import Store
+from olstream.io.examples import decoder_of, examples
 from olstream.io.files import FORMATS, STDIN, Input, reading
 from olstream.io.lines import Line
 from olstream.io.outfile import OutFile, refuse_overwriting, streamed, told
 from olstream.io.starts import begin
-from olstream.messages import Chunk, Example, Reason, Reject
+from olstream.messages import Chunk, Reason
 from olstream.model import Model, digest_of
 from olstream.pipeline import Pipeline, Processed
 from olstream.settings import differences, identity, settings, with_settings
@@ -87,7 +86,7 @@ def command(
         models = saved.models if saved else {name: _begun(configuration, name) for name in configuration.learners}
         predictions, letters = (stack.enter_context(OutFile(path)) if path else None for path in (out, dead_letters))
         replay = Replay(configuration, models, source)
-        with _bar(source) as moved:
+        with bar(source) as moved:
             for done in replay.run():
                 moved(replay.rows)
                 _write_predictions(done, predictions)
@@ -116,14 +115,14 @@ class Replay:
     def run(self) -> Iterator[Processed]:
         """Each batch when it has been learnt."""
         pipeline = Pipeline(self.config, self.models)
-        decoder = self._decoder(pipeline.router.carry)
+        is_plain = self.source.format == "ndjson"  # which the pipeline reads by itself
+        decoder = None if is_plain else decoder_of(self.source.format, self.config.input, pipeline.router.carry)
         for model in self.models.values():
             model.warm_up()  # so that `rows_per_s` tells of learning, not of compiling
         while lines := list(islice(self.source.lines, self.config.input.batch_max)):
             began = time.perf_counter()
             chunk = self._chunk(lines)
-            examples = None if decoder is None else [_example(decoder, line) for line in lines]
-            done = pipeline.process(chunk, examples)
+            done = pipeline.process(chunk, None if decoder is None else examples(decoder, lines))
             self._count(done, time.perf_counter() - began)
             yield done
 
@@ -150,14 +149,6 @@ class Replay:
             measured["mae"] = tally.mean_absolute_error()
         measured["rows_per_s"] = round(self.rows_by_learner[name] / self.seconds, 1) if self.seconds else 0.0
         return measured
-
-    def _decoder(self, carry: Sequence[str]) -> Decoder | None:
-        """What reads the trees of other forms than NDJSON; libsvm has places of its own for label and features."""
-        fields = self.config.input.fields
-        if self.source.format == "ndjson":
-            return None
-        given = fields.model_copy(update={"features": WHOLE}) if self.source.format == "csv" else FieldsConfig()
-        return Decoder(given, self.config.input.exclude, self.config.input.max_message_bytes, carry=carry)
 
     def _chunk(self, lines: Sequence[Line]) -> Chunk:
         n = len(lines)
@@ -262,12 +253,6 @@ def _routes(numbers: Sequence[int]) -> str:
     return f"{', '.join(f'routes.{i}' for i in numbers)} match{'es' if len(numbers) == 1 else ''}"
 
 
-def _example(decoder: Decoder, line: Line) -> Example | Reject:
-    if len(line.data) > decoder.size_max:
-        return Reject(Reason.TOO_LARGE, f"{len(line.data)} bytes, the limit is {decoder.size_max}")
-    return line.tree if isinstance(line.tree, Reject) else decoder.interpret(line.tree)
-
-
 def _write_predictions(done: Processed, out: OutFile | None) -> None:
     if out is not None:
         out.write(b"".join([value + b"\n" for value in done.predictions if value is not None]))
@@ -292,28 +277,6 @@ def _tell(replay: Replay, as_json: bool, to_stderr: bool) -> None:
         return
     console = Console(stderr=to_stderr)
     _show(console if console.is_terminal else Console(stderr=to_stderr, width=_WIDTH), replay)
-
-
-@contextmanager
-def _bar(source: Input) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error where that is a terminal; the function moves it."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda _rows: None
-        return
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.fields[rows]:,} rows"),
-    )
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
-        task = progress.add_task(source.name, total=source.size_bytes, rows=0)
-
-        def moved(rows: int) -> None:
-            progress.update(task, completed=source.position() if source.size_bytes is not None else 0, rows=rows)
-
-        yield moved
 
 
 def _show(console: Console, replay: Replay) -> None:

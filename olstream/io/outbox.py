@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer
+from confluent_kafka import TIMESTAMP_NOT_AVAILABLE, Consumer, KafkaException, Message, Producer
 from confluent_kafka import KafkaError as ClientError
 
 from olstream import crash
@@ -126,7 +126,9 @@ class Outbox:
             if error is not None:
                 self._refused(self.journal.topic, error)
                 return
-            self._taken = message.timestamp()[1], time.monotonic()
+            kind, at_ms = message.timestamp()
+            if kind != TIMESTAMP_NOT_AVAILABLE:
+                self._taken = at_ms, time.monotonic()
             offset = message.offset()
             # What was sent again and was there already may be confirmed without its place: then it is the last of ours.
             self.line_offset = self.journal.end() - 1 if offset is None or offset < 0 else offset

@@ -94,7 +94,7 @@ def _single(p: F64, a: Arrays, k: int, idx: I64, val: F64, out: F64, code: I64, 
     m = abs(clamp(y - f)) if is_regression else y * f
     l = loss(m, v, p)  # noqa: E741
     before(out, code, row, f, math.nan if is_regression else m, l, told)
-    if not asks(l, m, p) or is_barred(out, code, row) or not has_size(out, code, row, v):
+    if is_barred(out, code, row) or not has_size(out, code, row, v) or not asks(l, m, p):
         return
 
     alpha, beta, rho = step(l, m, v, h, p)
@@ -117,7 +117,7 @@ def _pair(p: F64, a: Arrays, idx: I64, val: F64, now: F64, y: int, rival: int, o
     m = clamp(now[y] - now[rival])
     l = loss(m, v, p)  # noqa: E741
     before(out, code, row, out[SCORE, row], m, l, v if has_variance else math.nan)
-    if not asks(l, m, p) or is_barred(out, code, row) or not has_size(out, code, row, v):
+    if is_barred(out, code, row) or not has_size(out, code, row, v) or not asks(l, m, p):
         return
 
     alpha, beta, rho = step(l, m, v, h, p)
@@ -142,7 +142,7 @@ def _shared(p: F64, a: Arrays, idx: I64, val: F64, now: F64, y: int, rival: int,
     m = clamp(now[y] - now[rival])
     l = loss(m, 2.0 * q, p)  # noqa: E741
     before(out, code, row, out[SCORE, row], m, l, 2.0 * q)
-    if not asks(l, m, p) or is_barred(out, code, row) or not has_size(out, code, row, q):
+    if is_barred(out, code, row) or not has_size(out, code, row, q) or not asks(l, m, p):
         return
 
     alpha, beta, rho = step(l, m, q, h, p)

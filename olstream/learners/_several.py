@@ -66,7 +66,7 @@ def _several(
     m = clamp(now[y] - now[rival])
     l = loss(now, y, code[WINNER, row], rival, p)  # noqa: E741
     before(out, code, row, out[SCORE, row], m, l, math.nan)
-    if not asks(l, m, p) or is_barred(out, code, row) or not has_size(out, code, row, n2):
+    if is_barred(out, code, row) or not has_size(out, code, row, n2) or not asks(l, m, p):
         return
 
     tau = np.zeros(count)

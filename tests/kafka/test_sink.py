@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from confluent_kafka import OFFSET_INVALID, KafkaException, Producer
+from confluent_kafka import OFFSET_INVALID, TIMESTAMP_NOT_AVAILABLE, KafkaException, Producer
 from confluent_kafka import KafkaError as ClientError
 
 from olstream.config import Config
@@ -321,6 +321,9 @@ class Placeless:
 
     def offset(self) -> int:
         return OFFSET_INVALID
+
+    def timestamp(self) -> tuple[int, int]:
+        return TIMESTAMP_NOT_AVAILABLE, -1
 
 
 def test_a_line_that_is_confirmed_without_its_place_stands_at_the_end_of_the_journal(

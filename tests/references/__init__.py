@@ -1,0 +1,1 @@
+"""Every learner dense, slow and obvious, straight from its paper: what the kernels are held against."""
