@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 
 from olstream import Learner
-from olstream.learners.base import Task, algorithms
+from olstream.learners.base import Task
+from tests.learners.kinds import SEVERAL, Kind, every_kind
 
-EVERY = [(name, task) for name, algorithm in algorithms().items() for task in algorithm.tasks]
-every_learner = pytest.mark.parametrize(("name", "task"), EVERY, ids=[f"{name}-{task}" for name, task in EVERY])
 SIZES = (1e-150, 1e-100, 1e-10, 1.0, 1e10, 1e100, 1e150)
 
 
 def labels(task: Task) -> tuple[Any, Any]:
-    return (3.0, -3.0) if task == "regression" else ("yes", "no")
+    return (3.0, -3.0) if kind.task == "regression" else ("yes", "no")
 
 
 def numbers_of(m: Learner) -> list[float]:
@@ -35,20 +34,20 @@ def stream(task: Task, n: int = 40, seed: int = 0) -> tuple[list[dict[str, float
     for i in range(n):
         names = rng.choice(list("abcdefgh"[: 3 + i // 8]), 3, replace=False)
         rows.append({str(name): float(x) for name, x in zip(names, rng.normal(size=3), strict=True)})
-        known = 2 if task == "binary" else 2 + i // 15
-        ys.append(float(rng.normal()) if task == "regression" else f"class {rng.integers(known)}")
+        known = 2 if kind.task == "binary" else 2 + i // 15
+        ys.append(float(rng.normal()) if kind.task == "regression" else f"class {rng.integers(known)}")
     return rows, ys, [float(w) for w in rng.choice([0.0, 0.5, 1.0, 2.0], n)]
 
 
-@every_learner
-def test_a_zero_vector_is_measured_and_teaches_nothing(name: str, task: Task) -> None:
-    m = Learner(name, task=task, bias=False)
-    m.learn({"x": 1.0}, labels(task)[0])
-    m.learn({"x": 1.0}, labels(task)[1])
+@every_kind
+def test_a_zero_vector_is_measured_and_teaches_nothing(kind: Kind) -> None:
+    m = kind.learner(bias=False)
+    m.learn({"x": 1.0}, labels(kind.task)[0])
+    m.learn({"x": 1.0}, labels(kind.task)[1])
     before = m.weights(), m.variances()
 
     for row in ({}, {"x": 0.0}, {"x": 1e-200}, {"x": 1e-155}, {"x": -0.0, "y": 0.0}):
-        report = m.learn(row, labels(task)[0])
+        report = m.learn(row, labels(kind.task)[0])
 
         assert (report.updated, report.skip_reason, report.step) == (False, "zero_norm", 0.0)
         assert report.loss is not None and report.loss > 0
@@ -64,14 +63,14 @@ def _of(exported: Any, feature: str) -> list[float]:
     return [exported[feature]]
 
 
-@every_learner
+@every_kind
 @pytest.mark.parametrize("bias", [False, True])
-def test_no_size_of_numbers_makes_the_state_anything_but_finite(name: str, task: Task, bias: bool) -> None:
+def test_no_size_of_numbers_makes_the_state_anything_but_finite(kind: Kind, bias: bool) -> None:
     rng = np.random.default_rng(1)
-    m = Learner(name, task=task, bias=bias)
+    m = kind.learner(bias=bias)
     for i in range(60):
         row = {key: float(rng.choice([-1, 1]) * 10.0 ** rng.uniform(-308, 308)) for key in "xyz"}
-        y = float(10.0 ** rng.uniform(-300, 308)) if task == "regression" else str(rng.integers(2))
+        y = float(10.0 ** rng.uniform(-300, 308)) if kind.task == "regression" else str(rng.integers(2))
 
         report = m.learn(row, y, weight=float(10.0 ** rng.uniform(-300, 300)))
 
@@ -82,11 +81,11 @@ def test_no_size_of_numbers_makes_the_state_anything_but_finite(name: str, task:
     assert all(map(math.isfinite, numbers_of(m)))
 
 
-@every_learner
+@every_kind
 @pytest.mark.parametrize("size", SIZES)
-def test_a_first_step_is_right_at_every_size_of_x(name: str, task: Task, size: float) -> None:
-    m = Learner(name, task=task, bias=False, params={"eps": 0.0} if task == "regression" else {})
-    right, wrong = (2.0, 2.0) if task == "regression" else labels(task)
+def test_a_first_step_is_right_at_every_size_of_x(kind: Kind, size: float) -> None:
+    m = kind.learner(bias=False, params={"eps": 0.0} if kind.task == "regression" else {})
+    right, wrong = (2.0, 2.0) if kind.task == "regression" else labels(kind.task)
     m.learn({"other": 1.0}, wrong)
 
     report = m.learn({"x": 0.6 * size, "y": -0.8 * size}, right)
@@ -94,19 +93,19 @@ def test_a_first_step_is_right_at_every_size_of_x(name: str, task: Task, size: f
     assert report.skip_reason is None
     if name == "pa":
         assert (report.loss_after or 0.0) == pytest.approx(0.0, abs=1e-9)
-    if name == "pa" and task != "regression":
+    if name == "pa" and kind.task != "regression":
         assert report.margin_after == pytest.approx(1.0, rel=1e-9)
     assert report.loss is not None and report.loss_after is not None
     assert report.loss_after <= report.loss
     assert all(map(math.isfinite, numbers_of(m)))
 
 
-@every_learner
+@every_kind
 @pytest.mark.parametrize("size", SIZES)
-def test_repeats_and_contradictions_stay_finite_at_every_size(name: str, task: Task, size: float) -> None:
-    m = Learner(name, task=task, bias=False)
+def test_repeats_and_contradictions_stay_finite_at_every_size(kind: Kind, size: float) -> None:
+    m = kind.learner(bias=False)
     for i in range(30):
-        report = m.learn({"x": size, "y": -size}, labels(task)[i % 2 if i > 10 else 0])
+        report = m.learn({"x": size, "y": -size}, labels(kind.task)[i % 2 if i > 10 else 0])
 
         if report.updated:
             assert (report.loss_after or 0.0) <= (report.loss or 0.0)
@@ -115,15 +114,15 @@ def test_repeats_and_contradictions_stay_finite_at_every_size(name: str, task: T
     assert variances is None or all(s > 0 for s in variances.values())
 
 
-@every_learner
+@every_kind
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 10**400], ids=["nan", "inf", "-inf", "10**400"])
-def test_a_number_that_is_not_finite_skips_the_row_and_changes_nothing(name: str, task: Task, bad: float) -> None:
-    m = Learner(name, task=task)
-    m.learn({"x": 1.0}, labels(task)[0])
+def test_a_number_that_is_not_finite_skips_the_row_and_changes_nothing(kind: Kind, bad: float) -> None:
+    m = kind.learner()
+    m.learn({"x": 1.0}, labels(kind.task)[0])
     before = m._model.state()
 
-    reports = [m.learn({"x": 1.0, "new": bad}, labels(task)[1])]
-    if task == "regression" and isinstance(bad, float):
+    reports = [m.learn({"x": 1.0, "new": bad}, labels(kind.task)[1])]
+    if kind.task == "regression" and isinstance(bad, float):
         reports.append(m.learn({"x": 1.0, "new": 1.0}, bad))
 
     assert {report.skip_reason for report in reports} == {"non_finite"}
@@ -136,19 +135,19 @@ def test_a_number_that_is_not_finite_skips_the_row_and_changes_nothing(name: str
     assert m._model.tally.labelled == 1
 
 
-@every_learner
-def test_features_never_learnt_have_no_say_in_the_score(name: str, task: Task) -> None:
-    m = Learner(name, task=task)
-    m.learn_many(*stream(task))
+@every_kind
+def test_features_never_learnt_have_no_say_in_the_score(kind: Kind) -> None:
+    m = kind.learner()
+    m.learn_many(*stream(kind.task))
 
     assert m.predict({"a": 1.0, "never": 2.5}).score == m.predict({"a": 1.0}).score
     assert "never" not in str(m.weights())
 
 
-@every_learner
-def test_the_order_of_names_leaves_no_trace(name: str, task: Task) -> None:
-    rows, ys, weights = stream(task)
-    m, reversed_m = Learner(name, task=task), Learner(name, task=task)
+@every_kind
+def test_the_order_of_names_leaves_no_trace(kind: Kind) -> None:
+    rows, ys, weights = stream(kind.task)
+    m, reversed_m = kind.learner(), kind.learner()
 
     m.learn_many(rows, ys, weights)
     reversed_m.learn_many([dict(reversed(row.items())) for row in rows], ys, weights)
@@ -157,15 +156,15 @@ def test_the_order_of_names_leaves_no_trace(name: str, task: Task) -> None:
     assert m.predict({"a": 1.0, "b": 2.0}) == m.predict({"b": 2.0, "a": 1.0})
 
 
-@every_learner
+@every_kind
 @pytest.mark.parametrize("settings", [{}, {"scale": "standard"}, {"bias": False}])
-def test_splitting_a_batch_changes_nothing(name: str, task: Task, settings: dict[str, Any]) -> None:
-    rows, ys, weights = stream(task)
-    whole = Learner(name, task=task, **settings)
+def test_splitting_a_batch_changes_nothing(kind: Kind, settings: dict[str, Any]) -> None:
+    rows, ys, weights = stream(kind.task)
+    whole = kind.learner(**settings)
     reports = whole.learn_many(rows, ys, weights)
 
     for size in (1, 7):
-        parts = Learner(name, task=task, **settings)
+        parts = kind.learner(**settings)
         found = []
         for i in range(0, len(rows), size):
             found += parts.learn_many(rows[i : i + size], ys[i : i + size], weights[i : i + size])
@@ -175,10 +174,10 @@ def test_splitting_a_batch_changes_nothing(name: str, task: Task, settings: dict
         assert parts.weights() == whole.weights()
 
 
-@every_learner
-def test_predicting_changes_nothing(name: str, task: Task) -> None:
-    rows, ys, _ = stream(task)
-    m = Learner(name, task=task, scale="standard")
+@every_kind
+def test_predicting_changes_nothing(kind: Kind) -> None:
+    rows, ys, _ = stream(kind.task)
+    m = kind.learner(scale="standard")
     m.learn_many(rows[:20], ys[:20])
     before = m.digest()
 
@@ -188,14 +187,14 @@ def test_predicting_changes_nothing(name: str, task: Task) -> None:
     assert m.digest() == before
 
 
-@every_learner
-def test_weight_zero_only_counts_as_seen(name: str, task: Task) -> None:
-    rows, ys, _ = stream(task)
-    m = Learner(name, task=task, scale="standard")
+@every_kind
+def test_weight_zero_only_counts_as_seen(kind: Kind) -> None:
+    rows, ys, _ = stream(kind.task)
+    m = kind.learner(scale="standard")
     m.learn_many(rows[:10], ys[:10])
     before = m._model.state()
 
-    report = m.learn({"a": 5.0, "never": 1.0}, 7.0 if task == "regression" else ys[0], weight=0)
+    report = m.learn({"a": 5.0, "never": 1.0}, 7.0 if kind.task == "regression" else ys[0], weight=0)
 
     after = m._model.state()
     assert report.loss is not None
@@ -205,10 +204,10 @@ def test_weight_zero_only_counts_as_seen(name: str, task: Task) -> None:
     assert int(after[1]["tally.counts"].sum() - before[1]["tally.counts"].sum()) == 1
 
 
-@every_learner
-def test_a_saved_learner_goes_on_to_the_same_bit(name: str, task: Task, tmp_path: Path) -> None:
-    rows, ys, weights = stream(task)
-    straight, first = Learner(name, task=task, scale="standard"), Learner(name, task=task, scale="standard")
+@every_kind
+def test_a_saved_learner_goes_on_to_the_same_bit(kind: Kind, tmp_path: Path) -> None:
+    rows, ys, weights = stream(kind.task)
+    straight, first = kind.learner(scale="standard"), kind.learner(scale="standard")
     straight.learn_many(rows, ys, weights)
     first.learn_many(rows[:17], ys[:17], weights[:17])
 
@@ -222,10 +221,10 @@ def test_a_saved_learner_goes_on_to_the_same_bit(name: str, task: Task, tmp_path
     assert second.variances() == straight.variances()
 
 
-@every_learner
-def test_what_a_row_reports_of_itself_afterwards_is_what_is_predicted_then(name: str, task: Task) -> None:
-    m = Learner(name, task=task)
-    for features, y, weight in zip(*stream(task), strict=True):
+@every_kind
+def test_what_a_row_reports_of_itself_afterwards_is_what_is_predicted_then(kind: Kind) -> None:
+    m = kind.learner()
+    for features, y, weight in zip(*stream(kind.task), strict=True):
         before = m.predict(features).score
 
         report = m.learn(features, y, weight)
@@ -236,11 +235,11 @@ def test_what_a_row_reports_of_itself_afterwards_is_what_is_predicted_then(name:
         assert (again.margin, again.loss) == (report.margin_after, report.loss_after)
 
 
-@every_learner
-def test_a_repeated_row_is_learnt_from_less_each_time(name: str, task: Task) -> None:
-    m = Learner(name, task=task, bias=False)
-    y = 4.0 if task == "regression" else "b"
-    m.learn({"z": 1.0}, 4.0 if task == "regression" else "a")
+@every_kind
+def test_a_repeated_row_is_learnt_from_less_each_time(kind: Kind) -> None:
+    m = kind.learner(bias=False)
+    y = 4.0 if kind.task == "regression" else "b"
+    m.learn({"z": 1.0}, 4.0 if kind.task == "regression" else "a")
 
     losses = [m.learn({"x": 1.0}, y).loss for _ in range(5)]
 
@@ -248,7 +247,7 @@ def test_a_repeated_row_is_learnt_from_less_each_time(name: str, task: Task) -> 
     assert (losses[-1] or 0.0) < (losses[0] or 0.0)
 
 
-@pytest.mark.parametrize("name", [name for name, task in EVERY if task == "multiclass"])
+@pytest.mark.parametrize("name", [name for name, task in EVERY if kind.task == "multiclass"])
 def test_a_class_that_comes_late_is_learnt_from_its_first_row(name: str) -> None:
     m = Learner(name, task="multiclass")
     for _ in range(50):
@@ -261,7 +260,7 @@ def test_a_class_that_comes_late_is_learnt_from_its_first_row(name: str) -> None
     assert m.predict({"z": 1.0}).label == "b"
 
 
-@pytest.mark.parametrize("name", [name for name, task in EVERY if task == "regression"])
+@pytest.mark.parametrize("name", [name for name, task in EVERY if kind.task == "regression"])
 def test_a_feature_of_a_million_millions_beside_a_small_one_stays_finite(name: str) -> None:
     m = Learner(name, task="regression")
     rng = np.random.default_rng(2)
@@ -272,9 +271,9 @@ def test_a_feature_of_a_million_millions_beside_a_small_one_stays_finite(name: s
     assert all(math.isfinite(report.score_after) for report in reports)
 
 
-@every_learner
-def test_a_fresh_learner_predicts_zero(name: str, task: Task) -> None:
-    p = Learner(name, task=task).predict({"x": 1.0})
+@every_kind
+def test_a_fresh_learner_predicts_zero(kind: Kind) -> None:
+    p = kind.learner().predict({"x": 1.0})
 
     assert p.score == 0.0
-    assert p.label == (0.0 if task == "regression" else None)
+    assert p.label == (0.0 if kind.task == "regression" else None)
