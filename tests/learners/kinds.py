@@ -78,4 +78,5 @@ FORMS = [
 EVERY = [*PLAIN, *FORMS]
 every_kind = pytest.mark.parametrize("kind", EVERY, ids=map(str, EVERY))
 CLASSIFIERS = [kind for kind in EVERY if kind.task != "regression"]
+REGRESSORS = [kind for kind in EVERY if kind.task == "regression"]
 SEVERAL = [kind for kind in EVERY if kind.task == "multiclass"]

@@ -11,13 +11,13 @@ import pytest
 
 from olstream import Learner
 from olstream.learners.base import Task
-from tests.learners.kinds import SEVERAL, Kind, every_kind
+from tests.learners.kinds import REGRESSORS, SEVERAL, Kind, every_kind
 
 SIZES = (1e-150, 1e-100, 1e-10, 1.0, 1e10, 1e100, 1e150)
 
 
 def labels(task: Task) -> tuple[Any, Any]:
-    return (3.0, -3.0) if kind.task == "regression" else ("yes", "no")
+    return (3.0, -3.0) if task == "regression" else ("yes", "no")
 
 
 def numbers_of(m: Learner) -> list[float]:
@@ -34,8 +34,8 @@ def stream(task: Task, n: int = 40, seed: int = 0) -> tuple[list[dict[str, float
     for i in range(n):
         names = rng.choice(list("abcdefgh"[: 3 + i // 8]), 3, replace=False)
         rows.append({str(name): float(x) for name, x in zip(names, rng.normal(size=3), strict=True)})
-        known = 2 if kind.task == "binary" else 2 + i // 15
-        ys.append(float(rng.normal()) if kind.task == "regression" else f"class {rng.integers(known)}")
+        known = 2 if task == "binary" else 2 + i // 15
+        ys.append(float(rng.normal()) if task == "regression" else f"class {rng.integers(known)}")
     return rows, ys, [float(w) for w in rng.choice([0.0, 0.5, 1.0, 2.0], n)]
 
 
@@ -50,10 +50,12 @@ def test_a_zero_vector_is_measured_and_teaches_nothing(kind: Kind) -> None:
         report = m.learn(row, labels(kind.task)[0])
 
         assert (report.updated, report.skip_reason, report.step) == (False, "zero_norm", 0.0)
-        assert report.loss is not None and report.loss > 0
+        assert report.loss is not None and report.loss >= 0
 
-    assert all(m.weights() == before[0] or weight == 0.0 for weight in _of(m.weights(), "y"))
-    assert _of(m.weights(), "x") == _of(before[0], "x")
+    assert all(weight == 0.0 for weight in _of(m.weights(), "y"))
+    if not kind.shrinks and not kind.params.get("averaged"):  # whose rounds go on
+        assert _of(m.weights(), "x") == _of(before[0], "x")
+    assert m.variances() is None or _of(m.variances(), "x") == _of(before[1], "x")
 
 
 def _of(exported: Any, feature: str) -> list[float]:
@@ -77,7 +79,7 @@ def test_no_size_of_numbers_makes_the_state_anything_but_finite(kind: Kind, bias
         assert math.isfinite(report.score) and math.isfinite(report.score_after)
         shown = (report.margin, report.loss, report.variance, report.step, report.margin_after, report.loss_after)
         assert all(x is None or math.isfinite(x) for x in shown), f"row {i}: {report}"
-        assert report.updated == (report.step > 0)
+        assert report.updated or report.step == 0
     assert all(map(math.isfinite, numbers_of(m)))
 
 
@@ -91,12 +93,12 @@ def test_a_first_step_is_right_at_every_size_of_x(kind: Kind, size: float) -> No
     report = m.learn({"x": 0.6 * size, "y": -0.8 * size}, right)
 
     assert report.skip_reason is None
-    if name == "pa":
+    if kind.name == "pa":
         assert (report.loss_after or 0.0) == pytest.approx(0.0, abs=1e-9)
-    if name == "pa" and kind.task != "regression":
+    if kind.name == "pa" and kind.task != "regression":
         assert report.margin_after == pytest.approx(1.0, rel=1e-9)
     assert report.loss is not None and report.loss_after is not None
-    assert report.loss_after <= report.loss
+    assert kind.is_descent or report.loss_after <= report.loss
     assert all(map(math.isfinite, numbers_of(m)))
 
 
@@ -107,11 +109,10 @@ def test_repeats_and_contradictions_stay_finite_at_every_size(kind: Kind, size: 
     for i in range(30):
         report = m.learn({"x": size, "y": -size}, labels(kind.task)[i % 2 if i > 10 else 0])
 
-        if report.updated:
+        if report.updated and not kind.is_descent and not kind.params.get("averaged"):
             assert (report.loss_after or 0.0) <= (report.loss or 0.0)
     assert all(map(math.isfinite, numbers_of(m)))
-    variances = m.variances()
-    assert variances is None or all(s > 0 for s in variances.values())
+    assert m.variances() is None or all(s > 0 for s in [*_of(m.variances(), "x"), *_of(m.variances(), "y")])
 
 
 @every_kind
@@ -244,12 +245,12 @@ def test_a_repeated_row_is_learnt_from_less_each_time(kind: Kind) -> None:
     losses = [m.learn({"x": 1.0}, y).loss for _ in range(5)]
 
     assert losses == sorted(losses, key=lambda loss: -(loss or 0.0))
-    assert (losses[-1] or 0.0) < (losses[0] or 0.0)
+    assert losses[0] == 0.0 or (losses[-1] or 0.0) < (losses[0] or 0.0)
 
 
-@pytest.mark.parametrize("name", [name for name, task in EVERY if kind.task == "multiclass"])
-def test_a_class_that_comes_late_is_learnt_from_its_first_row(name: str) -> None:
-    m = Learner(name, task="multiclass")
+@pytest.mark.parametrize("kind", SEVERAL, ids=map(str, SEVERAL))
+def test_a_class_that_comes_late_is_learnt_from_its_first_row(kind: Kind) -> None:
+    m = kind.learner()
     for _ in range(50):
         m.learn({"x": 1.0}, "a")
     assert m.predict({"w": 1.0}).label == "a"
@@ -260,9 +261,9 @@ def test_a_class_that_comes_late_is_learnt_from_its_first_row(name: str) -> None
     assert m.predict({"z": 1.0}).label == "b"
 
 
-@pytest.mark.parametrize("name", [name for name, task in EVERY if kind.task == "regression"])
-def test_a_feature_of_a_million_millions_beside_a_small_one_stays_finite(name: str) -> None:
-    m = Learner(name, task="regression")
+@pytest.mark.parametrize("kind", REGRESSORS, ids=map(str, REGRESSORS))
+def test_a_feature_of_a_million_millions_beside_a_small_one_stays_finite(kind: Kind) -> None:
+    m = kind.learner()
     rng = np.random.default_rng(2)
 
     reports = m.learn_many([{"ms": 1764460800000, "price": 12.5}] * 1000, rng.uniform(9, 12, 1000))
