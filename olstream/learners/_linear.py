@@ -181,6 +181,7 @@ def _rest(p: F64, a: Arrays, idx: I64, val: F64, now: F64, y: int, rival: int, o
     rival = best_of(now, count, y)
     m = clamp(now[y] - now[rival])
     v = reach(S[y], idx, val, work[0]) + reach(S[rival], idx, val, work[0])
+    after(out, code, row, largest, now[best_of(now, count, -1)], m, loss(m, v, p))
+    code[UPDATED, row] = has_changed
     if has_changed:
         code[SKIP, row] = 0
-        after(out, code, row, largest, now[best_of(now, count, -1)], m, loss(m, v, p))

@@ -30,6 +30,7 @@ from olstream.errors import ConfigError
 from olstream.learners import _gaussian
 from olstream.learners._jit import F64, kernel
 from olstream.learners._linear import Rule
+from olstream.learners._score import clamp
 from olstream.learners.base import CLASSIFICATION, Algorithm, Choice, Number
 
 PAPER: Final = (
@@ -52,7 +53,7 @@ def phi_of(eta: float) -> float:
 @kernel
 def lacking(m: float, v: float, p: F64) -> float:
     """How far the margin is from φ standard deviations. φ is the first parameter."""
-    return float(max(0.0, p[0] * math.sqrt(v) - m))
+    return clamp(max(0.0, p[0] * math.sqrt(v) - m))
 
 
 @kernel
@@ -91,7 +92,7 @@ def _stdev_shared(l: float, m: float, q: float, h: float, p: F64) -> tuple[float
 
 @kernel
 def _variance_loss(m: float, v: float, p: F64) -> float:
-    return float(max(0.0, p[0] * v - m))
+    return clamp(max(0.0, p[0] * v - m))
 
 
 @kernel

@@ -92,11 +92,16 @@ def test_the_probability_is_that_of_the_predicted_class() -> None:
     assert n.probability == p.probability
 
 
-def test_only_what_is_there_can_be_chosen() -> None:
-    with pytest.raises(ConfigError, match=r"params\.covariance takes diagonal"):
-        Learner("arow", params={"covariance": "full"})
-    with pytest.raises(ConfigError, match="arow has no task multiclass"):
-        Learner("arow", task="multiclass")
+def test_forms_that_do_not_go_together_are_refused_by_name() -> None:
+    for params, wrong in (
+        ({"covariance": "round"}, r"params\.covariance takes diagonal \| full \| shared, not 'round'"),
+        ({"covariance": "shared"}, r"params\.covariance: shared is for several classes"),
+        ({"covariance": "full", "forget": 1.1}, r"params\.forget is for covariance: diagonal"),
+        ({"a": 0.5, "variance_floor": 0.6}, r"params\.variance_floor must not be above a"),
+        ({"forget": 0.9}, r"params\.forget must be a finite number >= 1, not 0\.9"),
+    ):
+        with pytest.raises(ConfigError, match=wrong):
+            Learner("arow", params=params)
 
 
 def test_a_feature_of_value_0_keeps_its_weight_and_its_variance_to_the_last_bit() -> None:

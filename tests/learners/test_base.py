@@ -46,7 +46,7 @@ def test_compiled_and_plain_kernels_give_the_same_bits() -> None:
 
 @pytest.mark.parametrize("found", algorithms().values(), ids=algorithms().keys())
 def test_every_algorithm_explains_itself(found: base.Algorithm) -> None:
-    assert found.paper.split(". ")[1] in " ".join(found.formulas.split())
+    assert found.paper.split(". ")[1].split(";")[0] in " ".join(found.formulas.split())
     assert found.tasks
     for task in found.tasks:
         defaults = found.check(task, {})
@@ -59,10 +59,27 @@ def test_every_number_has_a_range_and_is_refused_by_name_outside_it(found: base.
     for task in found.tasks:
         for param in found.params_of(task):
             if isinstance(param, Number):
-                for value in (float("nan"), float("inf"), -1e-300, 10**400, "1", True, None, [1.0]):
+                for value in (float("nan"), float("inf"), -1e-300, 10**400, "1", True, [1.0]):
                     with pytest.raises(ConfigError, match=rf"params\.{param.name} must be"):
                         found.check(task, {param.name: value})
-                assert found.check(task, {param.name: np.float64(0.25)})[param.name] == 0.25
+                inside = 2.0 if param.whole or param.below is None else 0.75
+                assert found.check(task, {param.name: np.float64(inside)})[param.name] == inside
+
+
+def test_bounds_are_outside_or_inside_as_the_range_says() -> None:
+    for name, param, inside, outside in (
+        ("cw", "eta", (0.5000001, 0.9999999), (0.5, 1.0, 0.0)),
+        ("cw", "phi", (1e-9, 1e6), (0.0, 1e7)),
+        ("arow", "covariance_max", (1, 2000), (0, 2.5)),
+        ("pa1", "C", (1e-300, 1e300), (0.0, -1.0)),
+        ("ogd", "l2", (0.0, 1.0), (-1e-9,)),
+        ("pegasos", "lambda", (1e-300, 1.0), (0.0,)),
+    ):
+        for value in inside:
+            assert algorithm(name).check("binary", {param: value})[param] == value
+        for value in outside:
+            with pytest.raises(ConfigError, match=rf"params\.{param} must be"):
+                algorithm(name).check("binary", {param: value})
 
 
 def test_a_parameter_of_another_task_is_not_known() -> None:
