@@ -1,10 +1,14 @@
 """exactly_once: predictions, dead letters, journal line and offsets in one Kafka transaction.
 
-"Commit raised" is not "not committed": after an outcome that is not known the sink never begins
-another transaction on the same producer. It makes a new one with the same id (which completes or
-aborts what is open and fences late requests), and then the journal is the witness: our line is there
+"Commit raised" is not "not committed", and what was aborted may stand in the broker's log all the same: after a
+failure the sink never begins another transaction on the same producer. It makes a new one with the same id (which
+completes or aborts what is open and fences late requests), and then the journal is the witness: our line is there
 or it is not. Until then the bytes of the transaction are kept, and sent again unchanged if it was not
 committed. The same way out where another producer of the slot fenced us: `claim` says who goes on.
+
+Why not abort and go on: records that a broker stored without our hearing of it lose their sequence numbers in the
+abort, and those of the next transaction get them. Of as many records the broker says that it has them already, the
+client that they are delivered, and the commit goes through without them (librdkafka 2.16: `ADVBASE` in its log).
 """
 
 from __future__ import annotations
@@ -194,24 +198,12 @@ class TransactionalSink:
     def _is_committed_after(self, error: ClientError, line: Line | None) -> bool:
         """After a failed commit: True if it happened all the same, False if it can be sent again; else raises."""
         self._raise_if_refused(error)
-        if error.txn_requires_abort() and self._abort():
-            if error.code() in NOT_A_MEMBER:
-                self._give_up()
-            return False
         committed = self._resolve(line)
+        if not committed and error.txn_requires_abort():
+            self.told.outcome("aborted")
         if not committed and error.code() in NOT_A_MEMBER:
             self._give_up()
         return committed
-
-    def _abort(self) -> bool:
-        try:
-            self._patiently(self._client.abort_transaction)
-        except KafkaException as exception:
-            log.warning("abort did not go through: %s", client_error(exception).str())
-            return False
-        self._open = False
-        self.told.outcome("aborted")
-        return True
 
     def _resolve(self, line: Line | None) -> bool:
         """With a new producer of the same id, read in the journal what became of our transaction."""

@@ -37,13 +37,15 @@ class Bench:
         stack: ExitStack,
         timeout_ms: int = 10_000,
         guarantee: str = "exactly_once",
+        bootstrap: str | None = None,
     ) -> None:
+        """`bootstrap` is the sink's own way to the broker, where it has one."""
         self.topics = topics
         self.stack = stack
         self.input, self.output, self.dead = f"{name}-in", f"{name}-out", f"{name}-dead"
         self.config = Config.model_validate(
             {
-                "kafka": {"bootstrap.servers": topics.bootstrap},
+                "kafka": {"bootstrap.servers": bootstrap or topics.bootstrap},
                 "kafka_wait": "30s",
                 "group": name,
                 "guarantee": guarantee,
