@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from olstream.classes import Classes
 from olstream.learners._jit import F64, I64
-from olstream.messages import Example, Reason, Reject, SparseRow
-from olstream.values import label_text
+from olstream.messages import Example, Reason, Reject, SparseRow, label_text
 from olstream.vocabulary import Form
 
 Bools: TypeAlias = NDArray[np.bool_]

@@ -26,9 +26,8 @@ from olstream.config import LearnerConfig, MonitorConfig
 from olstream.configfile import File
 from olstream.errors import StateError
 from olstream.learners import base
-from olstream.messages import Example, Label, Reject, SparseRow
+from olstream.messages import Example, Label, Reject, SparseRow, label_text
 from olstream.model import AT_ONCE, Model, Rows
-from olstream.values import label_text
 
 NAME = "learner"  # of the one learner in a saved folder
 _NUMBERS_MAX = 1 << 20  # of rows that were sparse, made dense at once

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from olstream.errors import ConfigError
-from olstream.messages import Label, Reason, Reject
-from olstream.values import CLASS_IS, class_text, label_text
+from olstream.messages import Label, Reason, Reject, label_text
+from olstream.values import CLASS_IS, class_text
 
 POSITIVE_TEXTS: Final = ("1", "true")
 NEGATIVE_TEXTS: Final = ("0", "-1", "false")

@@ -25,6 +25,7 @@ from pydantic import (
 
 from olstream import configfile, mistakes, properties
 from olstream.errors import ConfigError
+from olstream.messages import label_text
 from olstream.mistakes import wrong
 from olstream.section import Section
 from olstream.values import (
@@ -42,7 +43,6 @@ from olstream.values import (
     Size,
     Topic,
     Whole,
-    label_text,
 )
 
 

@@ -18,10 +18,9 @@ from prometheus_client.registry import CollectorRegistry
 from olstream.config import Config, LearnerConfig
 from olstream.health import Health
 from olstream.lag import Lag
-from olstream.messages import Reason
+from olstream.messages import Reason, label_text
 from olstream.series import Counters, Gauges, Histograms, Labels, Readings
 from olstream.standing import Board
-from olstream.values import label_text
 
 PREFIX: Final = "olstream_"
 OTHER: Final = "other"

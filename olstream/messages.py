@@ -122,3 +122,10 @@ class Records:
     keys: Sequence[bytes | None]
     values: Sequence[bytes | None]
     headers: Sequence[Headers | None] | None = None
+
+
+def label_text(label: object) -> str:
+    """A class by its text, as messages are compared: 1, 1.0 and "1" are one class, true and "true" another."""
+    if isinstance(label, bool):
+        return "true" if label else "false"
+    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)

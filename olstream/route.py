@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeAlias
 
 from olstream.config import RouteConfig
 from olstream.interpret import CarryingExample
-from olstream.messages import Chunk, Example, Reason, Reject
-from olstream.values import Label, label_text
+from olstream.messages import Chunk, Example, Reason, Reject, label_text
+from olstream.values import Label
 
 Condition: TypeAlias = Callable[[Example, Chunk, int], bool]
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo
 
 from olstream import configfile
+from olstream.messages import label_text
 from olstream.mistakes import wrong
 
 Label: TypeAlias = str | int | float | bool
@@ -177,13 +178,6 @@ Lengths = Annotated[
     BeforeValidator(_listed, json_schema_input_type=list[int] | int),
     AfterValidator(_from_to),
 ]
-
-
-def label_text(label: object) -> str:
-    """A class by its text, as messages are compared: 1, 1.0 and "1" are one class, true and "true" another."""
-    if isinstance(label, bool):
-        return "true" if label else "false"
-    return str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
 
 
 def class_text(label: object) -> str | None:

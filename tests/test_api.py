@@ -313,7 +313,7 @@ def test_classes_may_be_any_sequence(classes: Any) -> None:
 
 @pytest.mark.parametrize(("name", "settings", "message"), [
     ("arrow", {}, r"algorithm 'arrow' is not known \(nearest: arow\)"),
-    ("cw", {}, "this version has arow, pa, pa1, pa2"),
+    ("sop", {}, "this version has arow, cw, logistic"),
     ("pa1", {"task": "ranking"}, "ranking"),
     ("pa1", {"classes": ["a"]}, "classes"),
     ("pa1", {"scale": "maybe"}, "Learner: scale: must be one of none, standard, not 'maybe'"),

@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 from olstream.config import Config, parse
-from olstream.messages import Chunk
+from olstream.messages import Chunk, label_text
 from olstream.model import Model
 from olstream.pipeline import Pipeline, Processed
-from olstream.values import label_text
 
 SESSIONS = json.loads((Path(__file__).parent / "cases" / "messages.json").read_text())
 SETUPS = {

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 import numpy as np
 
 from olstream.errors import ConfigError
-from olstream.values import label_text
+from olstream.messages import label_text
 
 Task: TypeAlias = Literal["binary", "multiclass", "regression"]
 TASKS: Final[tuple[Task, ...]] = ("binary", "multiclass", "regression")
