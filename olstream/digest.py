@@ -15,18 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olstream.learners._jit import I64, U8, kernel
-from olstream.learners._state import of_columns
-from olstream.vocabulary import (
-    BIAS,
-    CATEGORY,
-    FIRST_NAMED,
-    HASH_SHOWN,
-    NAME_HASHED,
-    OVERFLOW,
-    OVERFLOW_SHOWN,
-    TEXT_HASHED,
-    UNSEEN,
-)
+from olstream.learners._state import BIAS, UNSEEN, of_columns
+from olstream.vocabulary import CATEGORY, FIRST_NAMED, HASH_SHOWN, NAME_HASHED, OVERFLOW, OVERFLOW_SHOWN, TEXT_HASHED
 
 IDENTITY: Final = ("algorithm", "task", "params", "bias", "scale", "multiclass")
 

@@ -19,12 +19,12 @@ from olstream.errors import ConfigError, StateError
 from olstream.evaluate import SEEN, UPDATES, Tally
 from olstream.learners import _cache, base
 from olstream.learners._jit import F64
-from olstream.learners._state import Arrays, LinearState
+from olstream.learners._state import BIAS, UNSEEN, Arrays, LinearState
 from olstream.messages import Example, Label, Reject, SparseRow
 from olstream.rows import Counts, Rows
 from olstream.scale import Scaler
 from olstream.vectorize import Batch, vectorize
-from olstream.vocabulary import BIAS, FIRST_NAMED, UNSEEN, Vocabulary
+from olstream.vocabulary import FIRST_NAMED, Vocabulary
 from olstream.weights import vectors
 from olstream.words import Words
 

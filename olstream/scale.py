@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olstream.learners._jit import F64, I64, U8, kernel
-from olstream.vocabulary import UNSEEN
+from olstream.learners._state import UNSEEN
 
 
 class Entries(Protocol):

@@ -17,10 +17,11 @@ from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 from olstream.learners._jit import F64, I64, U8
+from olstream.learners._state import BIAS, UNSEEN
 from olstream.messages import SparseRow
 from olstream.scale import Scaler
 from olstream.shapes import FeaturesShape, FeaturesStruct
-from olstream.vocabulary import BIAS, UNSEEN, Vocabulary, number_text
+from olstream.vocabulary import Vocabulary, number_text
 
 __all__ = ["BIAS", "UNSEEN", "Batch", "Scaler", "Vocabulary", "vectorize"]
 

@@ -20,11 +20,10 @@ from typing import Any, Final, Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from olstream.learners._state import UNSEEN
 from olstream.parse import nfc
 from olstream.words import Words
 
-BIAS: Final = 0
-UNSEEN: Final = 1
 FIRST_NAMED: Final = 2
 PART_MAX_BYTES: Final = 256  # of a name or a category text; longer ones are kept by hash
 

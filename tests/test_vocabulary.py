@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from olstream.learners._state import UNSEEN
 from olstream.parse import nfc
-from olstream.vocabulary import FIRST_NAMED, UNSEEN, Vocabulary, number_text
+from olstream.vocabulary import FIRST_NAMED, Vocabulary, number_text
 
 PARTS = st.text(alphabet="ab=\\\u00e9:", max_size=4) | st.sampled_from(["x" * 257, "y" * 300, "\u00e9" * 129])
 NAMES = st.tuples(PARTS.filter(bool).map(nfc), st.none() | PARTS)  # as messages bring them

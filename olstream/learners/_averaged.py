@@ -17,7 +17,7 @@ from olstream.learners._rows import after, before, classes_then, has_size, is_ba
 from olstream.learners._score import add, best_of, can_add, clamp, dot, squared
 from olstream.learners._several import add_shares, can_add_shares
 from olstream.learners._state import Anatomy, Arrays
-from olstream.learners.base import OVERFLOW, SCORE, SKIP, TARGET, UPDATED, WEIGHT, WINNER
+from olstream.learners.base import OVERFLOW, SCORE, SKIP, TARGET, UPDATED, WEIGHT
 
 Kernel: TypeAlias = Callable[..., Any]
 
@@ -95,9 +95,8 @@ def _mean_several(
     p: F64, a: Arrays, idx: I64, val: F64, now: F64, y: int, rival: int, out: F64, code: I64, row: int
 ) -> None:
     w, u, t, count = a.weights, a.sums, a.counters[0], classes_then(code, row, y)
-    before(
-        out, code, row, out[SCORE, row], clamp(now[y] - now[rival]), loss(now, y, code[WINNER, row], rival, p), math.nan
-    )
+    l = loss(now, y, best_of(now, count, -1), rival, p)  # noqa: E741
+    before(out, code, row, out[SCORE, row], clamp(now[y] - now[rival]), l, math.nan)
     if is_barred(out, code, row):
         return
 

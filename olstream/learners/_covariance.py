@@ -26,6 +26,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from olstream.learners._jit import F64, I64, kernel
 from olstream.learners._score import LARGEST, NORMAL, add, can_add, squared
+from olstream.learners._state import UNSEEN
 
 Kernel: TypeAlias = Callable[..., Any]
 
@@ -112,13 +113,18 @@ def _diagonal_narrow(
 
 @kernel
 def _full_reach(R: F64, idx: I64, val: F64, work: F64) -> float:
+    """What was never learnt has one column, and yet each of it a variance of its own."""
     g = work[0]
     g[:] = 0.0
+    apart = 0.0
     for k in range(idx.size):
         root = R[idx[k]]
+        if idx[k] == UNSEEN:
+            apart += root[UNSEEN] * val[k] * (root[UNSEEN] * val[k])
+            continue
         for j in range(g.size):
             g[j] += root[j] * val[k]
-    return squared(g)
+    return float(squared(g) + apart)
 
 
 @kernel

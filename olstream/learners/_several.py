@@ -4,7 +4,7 @@
 
 A learner gives
 
-    loss(now, y, winner, rival, p)                   of the scores `now`; `rival` is the best wrong class
+    loss(now, y, winner, rival, p)                   of the scores `now`: of the best class and the best wrong one
     asks(l, m, p)                                    whether a row with this loss and margin asks for a step
     share(tau, now, y, winner, rival, n2, h, p)      fills tau (K,), 0 for y; n2 = ||x||^2
 """
@@ -22,7 +22,7 @@ from olstream.learners._linear import positive
 from olstream.learners._rows import after, before, classes_then, has_size, is_barred
 from olstream.learners._score import add, best_of, can_add, clamp, dot, squared
 from olstream.learners._state import Arrays
-from olstream.learners.base import OVERFLOW, SCORE, SKIP, WEIGHT, WINNER
+from olstream.learners.base import OVERFLOW, SCORE, SKIP, WEIGHT
 
 Kernel: TypeAlias = Callable[..., Any]
 
@@ -63,14 +63,15 @@ def _several(
     p: F64, a: Arrays, idx: I64, val: F64, now: F64, y: int, rival: int, out: F64, code: I64, row: int
 ) -> None:
     w, n2, count = a.weights, squared(val), classes_then(code, row, y)
+    winner = best_of(now, count, -1)
     m = clamp(now[y] - now[rival])
-    l = loss(now, y, code[WINNER, row], rival, p)  # noqa: E741
+    l = loss(now, y, winner, rival, p)  # noqa: E741
     before(out, code, row, out[SCORE, row], m, l, math.nan)
     if is_barred(out, code, row) or not has_size(out, code, row, n2) or not asks(l, m, p):
         return
 
     tau = np.zeros(count)
-    share(tau, now, y, code[WINNER, row], rival, n2, out[WEIGHT, row], p)
+    share(tau, now, y, winner, rival, n2, out[WEIGHT, row], p)
     total = np.sum(tau)
     if not can_add_shares(w, idx, val, tau, y, total):
         code[SKIP, row] = OVERFLOW

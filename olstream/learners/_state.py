@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from olstream.learners._jit import F64, I64
 
+BIAS: Final = 0  # column of the constant feature
+UNSEEN: Final = 1  # and of all that was never learnt: nothing is written there
 COLUMNS_MIN: Final = 16
 
 
