@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from math import sqrt
 from typing import Final, Literal
 from unicodedata import category
@@ -25,7 +25,7 @@ from unicodedata import category
 from olstream.parse import nfc
 
 UNITS_MAX: Final = 65_536  # words or characters of one text that are looked at: n-grams of them stay within memory
-_CODE_POINTS: Final = 0x110000
+_WITH_MARKS: Final = (range(0x20000), range(0xE0000, 0xE0200))  # code points: there are no marks anywhere else
 _ASCII_WORD: Final = re.compile(r"\w+", re.ASCII)
 
 
@@ -75,5 +75,5 @@ def _folded(text: str) -> str:
 @cache
 def _word() -> re.Pattern[str]:
     """A word of any script. `\\w` knows no marks, which vowels of many scripts are."""
-    marks = "".join(chr(point) for point in range(_CODE_POINTS) if category(chr(point)).startswith("M"))
+    marks = "".join(c for c in map(chr, chain(*_WITH_MARKS)) if category(c).startswith("M"))
     return re.compile(rf"\w[\w{marks}]*+")

@@ -267,6 +267,14 @@ def test_mistakes_on_the_command_line_are_one_sentence(
     assert told in said and said.count("\n") == 1
 
 
+def test_a_picture_is_kept_where_a_name_is_wrong(compare: Compare, replay: Replayed) -> None:
+    file, plot = replay.write("t.csv", table(5)), replay.write("c.svg", "the last one")
+
+    compare(file, "--task", "binary", "--label", "solt", "--plot", plot, code=2)
+
+    assert Path(plot).read_text() == "the last one"
+
+
 def test_standard_input_is_a_dash(replay: Replayed) -> None:
     command = [sys.executable, "-m", "olstream", "compare", "-", "--task", "regression", "--algorithms", "pa", "--json"]
 
