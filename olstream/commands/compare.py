@@ -230,7 +230,7 @@ def _show(contest: Contest, ring: Ring, source: Input, seconds: float) -> None:
         told += f" ({contest.unmatched:,} of them a label without features, which nothing waits for)"
     console.print(f"{told}, {refused:,} rejected:" if refused else told, highlight=False, markup=False)
     for reason, n in sorted(contest.rejected.items()):
-        console.print(f"  {n:,} {reason}", highlight=False)
+        console.print(f"  {n:,} {reason}; the first: {contest.details[reason]}", highlight=False, markup=False)
     console.print(report.table(contest, ring.task))
     for sentence in _remarks(contest, ring, source.format):
         console.print(sentence, style="dim", highlight=False, markup=False, soft_wrap=True)

@@ -147,7 +147,7 @@ def test_rows_that_cannot_be_read_are_counted_by_reason(compare: Compare, replay
 
     assert (document["rows"], document["accepted"], document["labelled"]) == (12, 10, 10)
     assert document["rejected"] == {"bad_json": 1, "empty": 1}
-    assert "2 rejected:" in out and "  1 bad_json" in out
+    assert "2 rejected:" in out and "  1 bad_json; the first: Expecting property name" in out
 
 
 def test_the_whole_message_may_be_features_and_text_becomes_words(compare: Compare, replay: Replayed) -> None:
