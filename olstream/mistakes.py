@@ -44,7 +44,7 @@ def _explained(details: ErrorDetails, root: type[BaseModel]) -> tuple[Path, str]
     context: dict[str, Any] = details.get("ctx", {})
     if details["type"] == "wrong":
         if context["path"] == (JOINED,):
-            return path, f"{dotted(path)}.{context['what']}"
+            return path, f"{dotted(path)}.{context['what']}" if path else str(context["what"])
         path = (*path, *context["path"])
         return path, f"{dotted(path)}: {context['what']}" if path else str(context["what"])
     if details["type"] in ("extra_forbidden", "invalid_key"):

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
+from itertools import chain
 from math import sqrt
 from typing import Final, Literal
 from unicodedata import category
@@ -25,7 +25,7 @@ from unicodedata import category
 from olstream.parse import nfc
 
 UNITS_MAX: Final = 65_536  # words or characters of one text that are looked at: n-grams of them stay within memory
-_CODE_POINTS: Final = 0x110000
+_WITH_MARKS: Final = (range(0x20000), range(0xE0000, 0xE0200))  # code points: there are no marks anywhere else
 _ASCII_WORD: Final = re.compile(r"\w+", re.ASCII)
 
 
@@ -47,20 +47,20 @@ class Words:
         length = sqrt(sum(count * count for count in counted.values()))  # of whole numbers: exact in any order
         return {gram: count / length for gram, count in counted.items()}
 
-    def _grams(self, text: str) -> Iterator[str]:
+    def _grams(self, text: str) -> Iterable[str]:
         units, joint = (_words(text), " ") if self.tokens == "words" else (_characters(text), "")
         shortest, longest = self.n
-        for n in range(shortest, longest + 1):
-            if n == 1:
-                yield from units
-            else:
-                yield from map(joint.join, zip(*(units[i:] for i in range(n)), strict=False))
+        return chain.from_iterable(_runs(units, n, joint) for n in range(shortest, longest + 1))
+
+
+def _runs(units: list[str], n: int, joint: str) -> Iterable[str]:
+    """Every run of n of them."""
+    return units if n == 1 else map(joint.join, zip(*(units[i:] for i in range(n)), strict=False))
 
 
 def _words(text: str) -> list[str]:
-    if text.isascii():
-        return [match[0] for match in islice(_ASCII_WORD.finditer(text.lower()), UNITS_MAX)]
-    return [match[0] for match in islice(_word().finditer(_folded(text)), UNITS_MAX)]
+    found = _ASCII_WORD.findall(text.lower()) if text.isascii() else _word().findall(_folded(text))
+    return found[:UNITS_MAX]
 
 
 def _characters(text: str) -> list[str]:
@@ -75,5 +75,5 @@ def _folded(text: str) -> str:
 @cache
 def _word() -> re.Pattern[str]:
     """A word of any script. `\\w` knows no marks, which vowels of many scripts are."""
-    marks = "".join(chr(point) for point in range(_CODE_POINTS) if category(chr(point)).startswith("M"))
+    marks = "".join(c for c in map(chr, chain(*_WITH_MARKS)) if category(c).startswith("M"))
     return re.compile(rf"\w[\w{marks}]*+")

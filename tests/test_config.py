@@ -128,7 +128,7 @@ def test_an_unknown_word_is_refused_with_its_key_and_the_nearest_known_one(text:
         ("{class_weights: {c: -1}}", "learners.a.class_weights.c: must be at least 0, not -1"),
         ("{algorithm: pa, task: regression, classes: [a, b]}", "learners.a.classes: a regression has no classes"),
         ("{algorithm: pa, task: multiclass, threshold: 1.0}", "learners.a.threshold: is for a binary task"),
-        ("{algorithm: pa, task: multiclass, multiclass: one_vs_one}", "a.multiclass: one_vs_one is not in"),
+        ("{algorithm: pa, task: multiclass, multiclass: one_vs_one}", "multiclass: one_vs_one is not in this version"),
         ("{threshold: .nan}", "learners.a.threshold: must be a finite number"),
         ("{bias: yes}", "learners.a.bias: must be true or false, not 'yes'"),
         ("{bias: 1}", "learners.a.bias: must be true or false, not 1"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from math import sqrt
 from typing import Any
+from unicodedata import category
 
 import numpy as np
 import pytest
@@ -41,6 +42,13 @@ def test_case_and_composition_make_no_other_word(one: str, other: str) -> None:
 def test_marks_belong_to_the_letter_before_them() -> None:
     assert words("हिन्दी x\u030cy") == ["हिन्दी", "x\u030cy"]
     assert words("\u0301 ❤\ufe0f 👍🏽") == []
+
+
+def test_every_mark_of_unicode_is_known() -> None:
+    marks = [c for c in map(chr, range(0x110000)) if category(c).startswith("M")]
+
+    assert len(marks) > 2000
+    assert all(len(words(f"x{mark}x")) == 1 for mark in marks)
 
 
 @pytest.mark.parametrize("text", ["", " ", "\t\n\u3000", "... - !", "\u200d"])

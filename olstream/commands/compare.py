@@ -7,8 +7,8 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -79,7 +79,12 @@ class Names(click.ParamType[list[str]]):
     "--scale", type=click.Choice(["none", "standard"]), help="standard: numbers by mean and deviation so far."
 )
 @click.option("--config", type=click.Path(path_type=Path), help="Compare the learners of that file; it says the rest.")
-@click.option("--also", multiple=True, metavar="MODULE:FACTORY", help="A River or scikit-learn model; may repeat.")
+@click.option(
+    "--also",
+    multiple=True,
+    metavar="MODULE:FACTORY",
+    help="A River or scikit-learn model; it gets what is in the file.",
+)
 @click.option("--format", "format_", type=click.Choice(FORMATS), help="Default: by the ending, and ndjson for `-`.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of the table.")
 @click.option("--plot", metavar="FILE", help="Error curves over the stream, as .svg or .png.")
@@ -99,6 +104,7 @@ def command(file: str, format_: str | None, as_json: bool, plot: str | None, **g
     with ExitStack() as stack:
         source = stack.enter_context(reading(file, format_))
         ring = _by_config(given) if given["config"] else _by_options(given, source.format)
+        source = ring.checked(source)
         picture = stack.enter_context(OutFile(plot)) if plot else None
         began = time.perf_counter()
         with bar(source) as moved:
@@ -129,14 +135,19 @@ class Ring:
         contest = Contest(Admission(classes, {}), self.entrants, baselines(self.task, self.fading))
         decoder = decoder_of(source.format, self.input)
         while lines := list(islice(source.lines, self.input.batch_max)):
-            if contest.rows == 0 and source.format == "csv":
-                self._check_columns(lines, source.name)
             contest.take(examples(decoder, lines))
             moved(contest.rows)
         return contest
 
+    def checked(self, source: Input) -> Input:
+        """The same lines. A slip in a name would make a feature of what is none, or leave all without a label."""
+        if source.format != "csv":
+            return source
+        first = list(islice(source.lines, self.input.batch_max))
+        self._check_columns(first, source.name)
+        return replace(source, lines=chain(first, source.lines))
+
     def _check_columns(self, lines: Sequence[Line], name: str) -> None:
-        """A slip in a name would make a feature of what is none, or leave everything without a label."""
         there = next((list(line.tree) for line in lines if isinstance(line.tree, dict)), [])
         for option, wanted in self.columns.items() if there else ():
             for column in wanted:
@@ -219,7 +230,7 @@ def _show(contest: Contest, ring: Ring, source: Input, seconds: float) -> None:
         told += f" ({contest.unmatched:,} of them a label without features, which nothing waits for)"
     console.print(f"{told}, {refused:,} rejected:" if refused else told, highlight=False, markup=False)
     for reason, n in sorted(contest.rejected.items()):
-        console.print(f"  {n:,} {reason}", highlight=False)
+        console.print(f"  {n:,} {reason}; the first: {contest.details[reason]}", highlight=False, markup=False)
     console.print(report.table(contest, ring.task))
     for sentence in _remarks(contest, ring, source.format):
         console.print(sentence, style="dim", highlight=False, markup=False, soft_wrap=True)

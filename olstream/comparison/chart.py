@@ -16,11 +16,12 @@ from olstream.learners._score import LARGEST
 _COLORS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _DASHES: Final = ("", "7 3", "2 2")
 _GREYS: Final = ("#777777", "#aaaaaa")
-_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 960, 480, 70, 50, 50
+_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 960, 480, 70, 60, 50
 _LETTER: Final = 7.5  # how wide one is about, of the names beside the curves
-_TICKS: Final = 5
+_TICKS: Final = 7
 # Of a fading average the very beginning is the fate of single rows.
 _SETTLED: Final = 0.02
+_OUT_OF_SIGHT: Final = 2.0  # times the baselines
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,12 @@ class Chart:
 
     @property
     def top(self) -> float:
-        """The highest point that is settled."""
+        """The highest point that is settled. What is far above the baselines goes out of the picture."""
         first = _SETTLED * self.rows
-        settled = [y for line in self.lines for x, y in line.points if x >= first]
-        return min(1.05 * max(settled, default=0.0), LARGEST) or 1.0
+        settled = [(y, line.is_baseline) for line in self.lines for x, y in line.points if x >= first]
+        highest = max((y for y, _ in settled), default=0.0)
+        known = max((y for y, is_baseline in settled if is_baseline), default=0.0)
+        return min(1.05 * highest, _OUT_OF_SIGHT * known or LARGEST, LARGEST) or 1.0
 
     def shown(self, error: float) -> str:
         return f"{100 * error:.3g}%" if self.is_ratio else f"{error:.4g}"
@@ -98,8 +101,8 @@ def _figure_class() -> Any:
 def _frame(chart: Chart, right: float) -> Iterable[str]:
     bottom = _HEIGHT - _BOTTOM
     yield f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>'
-    yield _text(_LEFT, 28, chart.title, size=17)
-    yield _text(_LEFT, _TOP - 8, chart.measure)
+    yield _text(_LEFT, 26, chart.title, size=17)
+    yield _text(_LEFT, _TOP - 14, chart.measure)
     yield _text(right, _HEIGHT - 12, "labelled rows", "end")
     for error in _ticks(chart.top):
         y = _y(chart, error)
@@ -158,7 +161,7 @@ def _y(chart: Chart, error: float) -> float:
 
 def _ticks(top: float) -> list[float]:
     """Round numbers from 0 up to the top."""
-    step = 10 ** math.floor(math.log10(top / _TICKS))
+    step = 10.0 ** math.floor(math.log10(top / _TICKS))
     step *= next(factor for factor in (1, 2, 5, 10, 20) if top / (factor * step) <= _TICKS)
     return [i * step for i in range(int(top / step) + 1)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,23 +25,29 @@ class Contest:
     labelled: int = 0
     unmatched: int = 0  # labels without features
     rejected: Counter[Reason] = field(default_factory=Counter)
+    details: dict[Reason, str] = field(default_factory=dict)  # of the first row of each
     _form: Form = None
 
     def take(self, decoded: Sequence[Example | Reject]) -> None:
         """The next rows of the stream, in order."""
         self.rows += len(decoded)
         examples = [row for row in decoded if isinstance(row, Example)]
-        self.rejected.update(row.reason for row in decoded if isinstance(row, Reject))
+        self._refuse(row for row in decoded if isinstance(row, Reject))
         with_features = [example for example in examples if example.features is not None]
         self.unmatched += len(examples) - len(with_features)
         admitted = self.door.admit(with_features, self._form, True, None)
         self._form = admitted.form
-        self.rejected.update(reject.reason for reject in admitted.rejects.values())
+        self._refuse(admitted.rejects.values())
         if admitted.positions:
             shown = self._shown(with_features, admitted)
             self.labelled += int(np.count_nonzero(shown.measured))
             for entrant in (*self.entrants, *self.baselines):
                 entrant.take(shown)
+
+    def _refuse(self, rejects: Iterable[Reject]) -> None:
+        for reject in rejects:
+            self.rejected[reject.reason] += 1
+            self.details.setdefault(reject.reason, reject.detail)
 
     def _shown(self, examples: Sequence[Example], admitted: Admitted) -> Shown:
         measured = ~np.isnan(admitted.target) & (admitted.weight > 0.0)

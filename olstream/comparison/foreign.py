@@ -8,7 +8,8 @@ What the factory gives is only known by what it can do:
 Each row is predicted before it is learnt, one at a time. Features are as they stand in the file. To a model
 of River's kind, y is True for the positive class of a binary task, of several the class itself, in a regression
 the value. To one of scikit-learn's kind it is the index of the class (0 negative, 1 positive), or the value.
-Rows of arrays are dense there; of named features they are sparse, with a column for each name and category.
+Rows of arrays are dense there; of named features they are sparse, with a column for each name and category,
+up to four times as many as the first rows have.
 """
 
 from __future__ import annotations
@@ -27,10 +28,14 @@ from olstream.errors import ConfigError
 from olstream.learners._jit import F64
 from olstream.messages import Example
 from olstream.values import class_text
-from olstream.vectorize import Vocabulary, vectorize
+from olstream.vectorize import vectorize
+from olstream.vocabulary import FIRST_NAMED, Vocabulary
 
-_NAMES_MAX: Final = 1 << 16  # columns of a sparse row, which must all be there from the first on
-_BUCKETS: Final = 1 << 10
+# Columns of sparse rows must all be there from the first on, and each costs time with every row: room for so many
+# times the names that the first rows bring. Those that come later still share a few columns.
+_NAMES_TIMES: Final = 4
+_SAID_MAX: Final = 120  # characters of what another's code says, which may hold a whole row
+_NAMES_MIN, _NAMES_MAX = 64, 1 << 16
 
 
 def entrant(named: str, task: Task, classes: int | None, fading: float) -> Entrant:
@@ -65,7 +70,8 @@ def _can(model: object, *methods: str) -> bool:
 
 
 def _told(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+    said = " ".join(str(error).split())
+    return f"{type(error).__name__}: {said[:_SAID_MAX]}{'...' if len(said) > _SAID_MAX else ''}"
 
 
 class _Foreign:
@@ -133,7 +139,7 @@ class ScikitLike(_Foreign):
         super().__init__(name, model, task, fading)
         self._more = {} if task == "regression" else {"classes": np.arange(classes)}
         self._is_new = True
-        self._vocabulary = Vocabulary(_NAMES_MAX, _BUCKETS, bias=False)
+        self._vocabulary: Vocabulary | None = None
 
     def take(self, shown: Shown) -> None:
         examples = _measured(shown)
@@ -156,8 +162,15 @@ class ScikitLike(_Foreign):
             from scipy.sparse import csr_matrix
         except ImportError:
             raise ConfigError(f"--also {self.name}: rows of named features need scipy: pip install scipy") from None
-        batch = vectorize(self._vocabulary, [example.features for example in examples], [True] * len(examples))
-        width = 2 + _NAMES_MAX + _BUCKETS
+        features, learnt = [example.features for example in examples], [True] * len(examples)
+        if self._vocabulary is None:
+            first = Vocabulary(_NAMES_MAX, 1, bias=False)
+            vectorize(first, features, learnt)
+            names = max(_NAMES_MIN, _NAMES_TIMES * first.n_names)
+            self._vocabulary = Vocabulary(names, names // 8, bias=False)
+        known = self._vocabulary
+        batch = vectorize(known, features, learnt)
+        width = FIRST_NAMED + known.names_max + known.overflow_buckets
         matrix = csr_matrix((batch.values, batch.indices, batch.indptr), shape=(len(examples), width))
         return [matrix[i] for i in range(len(examples))]
 

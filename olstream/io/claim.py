@@ -28,9 +28,9 @@ class Claim:
         self.is_announced = True
         self.read_from = line_offset + 1
 
-    def lines(self) -> list[Line]:
-        """The slot's lines since our last one. FencedError where another worker holds the slot."""
-        return self._ours(self.journal.read(self.read_from))
+    def lines(self, start: int | None = None) -> list[Line]:
+        """The slot's lines since our last one, or from there. FencedError where another worker holds the slot."""
+        return self._ours(self.journal.read(self.read_from if start is None else start))
 
     def look(self) -> int | None:
         """The same for one who has nothing to write: the end of what was looked at; None where nobody tells soon."""

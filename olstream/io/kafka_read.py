@@ -95,12 +95,21 @@ def _offset(message: Message) -> int:
 
 
 class Watermarks:
-    """Where a partition begins and ends now, open transactions included. A handle of its own: callbacks may ask."""
+    """Where a partition begins and ends now, open transactions included where nobody says otherwise.
 
-    def __init__(self, config: Config, errors: Errors, alive: Callable[[], None] = lambda: None) -> None:
+    A handle of its own: callbacks may ask.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        errors: Errors,
+        alive: Callable[[], None] = lambda: None,
+        isolation: str = "read_uncommitted",
+    ) -> None:
         self.alive = alive
         self.patience_s = config.kafka_wait_s
-        self.consumer = reader(config, errors, isolation="read_uncommitted")
+        self.consumer = reader(config, errors, isolation)
 
     def at_once(self, topic: str, partition: int) -> tuple[int, int] | None:
         """The same, or None where no broker tells within a second."""
@@ -149,6 +158,14 @@ class KafkaJournal:
 
     def end(self) -> int:
         return self.watermarks.of(self.topic, self.partition)[1]
+
+    def stable_end(self) -> int:
+        """Up to where no transaction is open, of whichever slot: committed lines behind it cannot be read yet."""
+        asking = Watermarks(self.config, self.errors, self.alive, "read_committed")
+        try:
+            return asking.of(self.topic, self.partition)[1]
+        finally:
+            asking.consumer.close()
 
     def read_at_once(self, start: int) -> tuple[list[Line], int] | None:
         """The lines from an offset that may be gone, and the end as it is now; None where that takes long."""

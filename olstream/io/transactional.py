@@ -9,6 +9,11 @@ committed. The same way out where another producer of the slot fenced us: `claim
 Why not abort and go on: records that a broker stored without our hearing of it lose their sequence numbers in the
 abort, and those of the next transaction get them. Of as many records the broker says that it has them already, the
 client that they are delivered, and the commit goes through without them (librdkafka 2.16: `ADVBASE` in its log).
+
+"Commit returned" is not "committed" either. Brokers from 4.1 on confirm a commit while a partition has no leader, as
+all of a single broker's have not while it stops, and never write its mark there (KAFKA-20734): the next mark of the
+same id then commits or aborts what was confirmed. So each transaction is kept until the one after it is through, and
+after a failure the journal tells of both. It cannot tell of a partition that was without a leader by itself.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from confluent_kafka import KafkaError as ClientError
@@ -51,6 +56,18 @@ from olstream.ports import Lost
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A transaction whose commit was confirmed: what it takes to send it again."""
+
+    columns: list[Records]
+    singles: list[Outgoing]
+    lines: list[Line]
+    offsets: dict[Partition, int]
+    begins: int  # its lines stand in the journal from here on
+    line_offset: int  # the last of them stands there
+
+
 class TransactionalSink:
     """exactly_once: one transactional producer for the slot, `transactional.id` = <group>-<slot>."""
 
@@ -70,6 +87,8 @@ class TransactionalSink:
         self._open = False
         self._begun_s = 0.0
         self._failure: ClientError | None = None
+        self._last: Sent | None = None  # the transaction before this one
+        self._again: Sent | None = None  # it was taken back, and is sent once more with this one
         self._claim = Claim(config, run, journal)
         self._client = self._ready_client()
         self._claim.read_from = journal.end()
@@ -93,7 +112,10 @@ class TransactionalSink:
 
     def look(self) -> int | None:
         self._hear()
-        return self._claim.look()
+        end = self._claim.look()
+        if end is not None and self._last is not None and end > self._last.line_offset + 1 and not self._open:
+            self._last = None  # what follows could be read: it is no longer open, and cannot be taken back
+        return end
 
     def abandon(self) -> None:
         """Let go after Lost; raises FencedError where another worker has this slot now."""
@@ -136,10 +158,22 @@ class TransactionalSink:
             self._attempt(lambda: self._end_with(line, offsets))
             outcome = "resolved_resent"
         self._open = False
+        self._keep(line, offsets)
         self.outbox.clear()
-        if line is not None:
-            self._claim.read_from = self.outbox.line_offset + 1
         self.told.outcome(outcome)
+
+    def _keep(self, line: Line | None, offsets: Mapping[Partition, int]) -> None:
+        again, lines = self._again, self._lines_with(line)
+        self._again = None
+        if not lines:
+            return
+        at, begins = self.outbox.line_offset, again.begins if again else self._claim.read_from
+        columns, singles = list(self.outbox.columns), list(self.outbox.singles)
+        self._last = Sent(columns, singles, lines, {**(again.offsets if again else {}), **offsets}, begins, at)
+        self._claim.read_from = at + 1
+
+    def _lines_with(self, line: Line | None) -> list[Line]:
+        return [*(self._again.lines if self._again else []), *([line] if line is not None else [])]
 
     def _attempt(self, action: Callable[[], None]) -> None:
         """Do it inside the transaction. After a failure nothing more is tried in it: the commit sorts it out."""
@@ -155,9 +189,9 @@ class TransactionalSink:
             self._failure = client_error(exception)
 
     def _end_with(self, line: Line | None, offsets: Mapping[Partition, int]) -> None:
-        if line is not None:
-            self.outbox.send_line(self._client, line)
-        self._send_offsets(offsets)
+        for each in self._lines_with(line):
+            self.outbox.send_line(self._client, each)
+        self._send_offsets({**(self._again.offsets if self._again else {}), **offsets})
         crash.point("commit.before")
         self._patiently(self._client.commit_transaction)
         crash.point("commit.after")
@@ -207,15 +241,38 @@ class TransactionalSink:
 
     def _resolve(self, line: Line | None) -> bool:
         """With a new producer of the same id, read in the journal what became of our transaction."""
-        self._claim.lines()  # who has lost the slot makes no producer: it would fence the one that holds it
+        self._lines()  # who has lost the slot makes no producer: it would fence the one that holds it
         self._open = False
         del self._client  # before the new one: whatever it still had to say is fenced then
         self._client = self._ready_client()
-        for found in self._claim.lines():
-            if line is not None and replace(found, offset=line.offset) == line:
-                self.outbox.line_offset = found.offset
-                return True
+        lines = self._lines()
+        if lines is None:
+            log.warning("a commit that was confirmed is still open: the next one ends it")
+            return False
+        if line is not None and (found := _found(line, lines)) is not None:
+            self.outbox.line_offset = found.offset
+            return True
+        if self._last is not None and _found(self._last.lines[-1], lines) is None:
+            self._send_again(self._last)
         return False
+
+    def _lines(self) -> list[Line] | None:
+        """Those of our last transaction too; None where that one is still open, and nothing behind it is committed."""
+        last = self._last
+        if last is None:
+            return self._claim.lines()
+        if self._claim.journal.stable_end() == last.line_offset:
+            return None
+        return self._claim.lines(last.begins)
+
+    def _send_again(self, last: Sent) -> None:
+        """Its partitions have to be ours still: somebody else goes on from where it began."""
+        log.error("the broker took back a commit that it had confirmed (KAFKA-20734): sending it again")
+        ours = self.group.consumer.assignment() if self.group is not None else []
+        if not last.offsets.keys() <= {(each.topic, each.partition) for each in ours}:
+            self._give_up()
+        self.outbox.columns[:0], self.outbox.singles[:0] = last.columns, last.singles
+        self._last, self._again = None, last
 
     def _give_up(self) -> None:
         self.outbox.clear()
@@ -256,3 +313,8 @@ class TransactionalSink:
                 raise KafkaError(f"transactions cannot be set up: {error.str()}")
             pause_s = PAUSE_S
             self.told.alive()
+
+
+def _found(line: Line, lines: list[Line]) -> Line | None:
+    """The line as it stands in the journal."""
+    return next((found for found in lines if replace(found, offset=line.offset) == line), None)

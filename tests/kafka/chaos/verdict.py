@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, TypeAlias
 
 from tests.kafka.chaos.flow import has_label, id_of, is_good
 from tests.kafka.chaos.moved import assert_learnt_by_two_only_where_moved
 from tests.kafka.chaos.stage import PATIENCE_S, SECRET, Stage
-from tests.kafka.service import Worker, inspect, olstream
+from tests.kafka.service import Service, Worker, inspect, olstream
 from tests.kafka.topics import headers
 
 Place: TypeAlias = tuple[int, int]  # partition and offset of an input record
@@ -38,27 +38,55 @@ def read_inputs(stage: Stage) -> dict[Place, bytes | None]:
 
 def assert_answered(stage: Stage, inputs: Inputs) -> None:
     """A read_committed reader sees one prediction of each good message, one dead letter of each broken one."""
-    predictions = stage.service.predicted()
-    found = Counter((p["partition"], p["offset"]) for p in predictions)
-    _assert_once(stage, "predictions", found, {place for place, value in inputs.items() if is_good(value)})
+    service = stage.service
+    answers = stage.topics.read(service.predictions)
+    predictions = [json.loads(answer.value() or b"null") for answer in answers]
+    good = {place for place, value in inputs.items() if is_good(value)}
+    _assert_once(stage, service.predictions, _predicted, answers, good)
     wrong = [p for p in predictions if p["id"] != id_of(inputs[p["partition"], p["offset"]] or b"")]
     assert not wrong, f"predictions with the id of another record: {wrong[:3]}"
 
-    letters = stage.topics.read(stage.service.dead_letters)
-    told = [dict(headers(letter)) for letter in letters]
-    places = [(int(t["olstream.partition"] or b""), int(t["olstream.offset"] or b"")) for t in told]
+    letters = stage.topics.read(service.dead_letters)
     broken = {place for place, value in inputs.items() if value is not None and not is_good(value)}
-    _assert_once(stage, "dead letters", Counter(places), broken)
-    changed = [p for p, letter in zip(places, letters, strict=True) if letter.value() != inputs[p]]
+    _assert_once(stage, service.dead_letters, _refused, letters, broken)
+    changed = [_refused(letter) for letter in letters if letter.value() != inputs[_refused(letter)]]
     assert not changed, f"dead letters with other bytes than came: {changed[:3]}"
 
 
-def _assert_once(stage: Stage, what: str, found: Counter[Place], expected: set[Place]) -> None:
+def _assert_once(
+    stage: Stage, topic: str, place_of: Callable[[Any], Place], messages: list[Any], expected: set[Place]
+) -> None:
+    found = Counter(map(place_of, messages))
     missing, strange = expected - found.keys(), found.keys() - expected
-    assert not missing, f"{len(missing)} {what} are missing, the first of {min(missing)}"
-    assert not strange, f"{len(strange)} {what} of no such record, the first of {min(strange)}"
+    assert not missing, f"{len(missing)} are missing in {topic}: {traces(stage, topic, place_of, missing)}"
+    assert not strange, f"{len(strange)} in {topic} of no such record, the first of {min(strange)}"
     twice = [place for place, n in found.items() if n > 1]
-    assert not (twice and stage.exactly_once), f"{len(twice)} {what} came twice, the first of {min(twice)}"
+    assert not (twice and stage.exactly_once), f"{len(twice)} came twice in {topic}, the first of {min(twice)}"
+
+
+def traces(stage: Stage, topic: str, place_of: Callable[[Any], Place], missing: set[Place]) -> str:
+    """What there is to see of answers that are missing: nobody can look again at a broker that is gone."""
+    partition, offset = first = min(missing)
+    stored = {place_of(m): int(m.offset() or 0) for m in stage.topics.read(topic, "read_uncommitted")}
+    at = sorted(stored[place] for place in missing & stored.keys())
+    journal = f"{stage.group}-journal"
+    committed = {message.offset() for message in stage.topics.read(journal)}
+    lines = [
+        f"{m.offset()} ({'committed' if m.offset() in committed else 'not committed'}) {(m.value() or b'').decode()}"
+        for m in stage.topics.read(journal, "read_uncommitted")
+        if any(p == partition and start <= offset < end for _, p, start, end in _ranges(m))
+    ]
+    said = [line[:250] for pod in stage.pods for line in _said(pod).splitlines() if "librdkafka: FAIL" not in line]
+    return "\n".join(
+        [
+            f"{first} to {max(missing)}",
+            f"{len(at)} of them were stored and are not committed, at {at[:1]} to {at[-1:]}",
+            "journal lines of the first:",
+            *lines,
+            "the workers said:",
+            *said[-40:],
+        ]
+    )
 
 
 def assert_counted(stage: Stage, inputs: Inputs) -> None:
@@ -122,8 +150,7 @@ def assert_ended(worker: Worker, code: int, *words: str) -> None:
 def assert_logs_are_clean(stage: Stage) -> None:
     """No traceback, no secret, and no line that the client's own thread failed in."""
     for service in stage.pods:
-        log = service.directory / "log"
-        said = log.read_text(errors="replace") if log.exists() else ""
+        said = _said(service)
         for unwanted in ("Traceback (most recent call last)", SECRET, "Exception ignored in"):
             assert unwanted not in said, (
                 f"{unwanted!r} in the log of slot {service.config.get('slot', 0)}: {said[-3000:]}"
@@ -132,3 +159,26 @@ def assert_logs_are_clean(stage: Stage) -> None:
 
 def _place(message: Any) -> Place:
     return message.partition(), message.offset()
+
+
+def _predicted(message: Any) -> Place:
+    """The record that a prediction answers."""
+    prediction = json.loads(message.value())
+    return prediction["partition"], prediction["offset"]
+
+
+def _refused(message: Any) -> Place:
+    """The record that a dead letter answers."""
+    told = dict(headers(message))
+    return int(told["olstream.partition"] or b""), int(told["olstream.offset"] or b"")
+
+
+def _ranges(message: Any) -> list[Any]:
+    """Of a journal line."""
+    return list(json.loads(message.value() or b"{}").get("ranges", []))
+
+
+def _said(service: Service) -> str:
+    """By all workers on this directory."""
+    log = service.directory / "log"
+    return log.read_text(errors="replace") if log.exists() else ""
