@@ -3,11 +3,12 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from olstream.alm import svm
     from olstream.api import Learner, Prediction, Report
     from olstream.errors import ConfigError, OlstreamError, StateError
 
 __version__ = "0.1.0"
-__all__ = ["ConfigError", "Learner", "OlstreamError", "Prediction", "Report", "StateError", "__version__"]
+__all__ = ["ConfigError", "Learner", "OlstreamError", "Prediction", "Report", "StateError", "__version__", "svm"]
 
 
 def __getattr__(name: str) -> Any:
@@ -18,6 +19,10 @@ def __getattr__(name: str) -> Any:
         from olstream import errors
 
         return getattr(errors, name)
+    if name == "svm":
+        from olstream import alm
+
+        return alm.svm
     from olstream import api
 
     return getattr(api, name)
