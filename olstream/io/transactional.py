@@ -232,12 +232,22 @@ class TransactionalSink:
     def _is_committed_after(self, error: ClientError, line: Line | None) -> bool:
         """After a failed commit: True if it happened all the same, False if it can be sent again; else raises."""
         self._raise_if_refused(error)
+        if error.txn_requires_abort():
+            self._abort()
         committed = self._resolve(line)
-        if not committed and error.txn_requires_abort():
-            self.told.outcome("aborted")
         if not committed and error.code() in NOT_A_MEMBER:
             self._give_up()
         return committed
+
+    def _abort(self) -> None:
+        """Else what is read in the journal next waits until the broker gives the open transaction up."""
+        try:
+            self._patiently(self._client.abort_transaction)
+        except KafkaException as exception:
+            log.warning("abort did not go through: %s", client_error(exception).str())
+            return
+        self._open = False
+        self.told.outcome("aborted")
 
     def _resolve(self, line: Line | None) -> bool:
         """With a new producer of the same id, read in the journal what became of our transaction."""
