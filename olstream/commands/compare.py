@@ -157,7 +157,7 @@ class Ring:
 
 
 def _listed(columns: Sequence[str]) -> str:
-    return f"; it has {', '.join(columns[:12])}{', ...' if len(columns) > 12 else ''}"
+    return f"; it has {', '.join(columns[:20])}{', ...' if len(columns) > 20 else ''}"
 
 
 def _by_config(given: Mapping[str, Any]) -> Ring:

@@ -77,6 +77,17 @@ def test_baselines_are_those_of_the_evaluation(task: Task) -> None:
     assert last == alone.tally.baseline("no_change")
 
 
+def test_of_equally_frequent_classes_the_first_in_order_is_guessed() -> None:
+    held, alone = contest(), model("binary", "pa1")
+    labelled = [Example(features={}, label=label) for label in ("a", "b", "b", "a", "a")]  # `b` is the negative one
+
+    held.take(labelled)
+    alone.predict_then_update(labelled)
+
+    assert held.baselines[0].score.error_sum == 4.0
+    assert alone.tally.baseline("majority") == 4 / 5
+
+
 def test_baselines_of_a_regression_by_hand() -> None:
     held = contest("regression")
 
