@@ -16,8 +16,8 @@ Optimization Methods and Software 35, 2020.
 
     solution  w = -Bᵀ λ, objective P(w); D(λ) = d·λ - ε ||λ||₁ - 1/2 ||Bᵀ λ||² ≤ optimum ≤ P(w)
 
-Departures from the paper: all is scaled to rows of norm at most 1 and targets of at most 1; σ starts at C
-in these units, where the flat part of the prox is as wide as a margin; the step t is where φ stops
+Departures from the paper: all is scaled to rows of norm at most 1 and targets of at most 1; σ starts at 5 C
+in these units, where the flat part of the prox is about as wide as a margin; the step t is where φ stops
 falling along the direction, which spares most Newton steps where C is large; and the gap P - D has to be
 small too, which bounds the distance to the optimum where residuals do not.
 """
@@ -34,7 +34,8 @@ from numpy.typing import ArrayLike
 from olstream.matrix import F64, Entries, Rows, entries_of
 
 SIGMA_GROWTH: Final = 5.0
-SIGMA_FIRST: Final = (1.0, 1e3)
+SIGMA_FIRST: Final = 5.0  # times C
+SIGMA_FIRST_C_MAX: Final = 1e3
 SIGMA_MAX: Final = 1e15
 NEWTON_STEPS_MAX: Final = 200
 HALVINGS_MAX: Final = 60
@@ -224,7 +225,9 @@ class _Found(NamedTuple):
 def _outer(problem: _Problem, w: F64, lam: F64, tol: float, iterations_max: int) -> _Found:
     """The method of multipliers: each round solves for w with lam fixed, then takes the new lam."""
     B, d, cap = problem.B, problem.d, problem.cap
-    sigma = min(max(SIGMA_FIRST[0], float(cap.max(initial=0.0))), SIGMA_FIRST[1])
+    sigma = SIGMA_FIRST * min(max(1.0, float(cap.max(initial=0.0))), SIGMA_FIRST_C_MAX)
+    if np.any(lam):
+        sigma *= SIGMA_GROWTH  # near the solution fewer, longer rounds are less work
     floor, d_size = 1e-9 * float(cap.sum()), 1.0 + _norm(d)
     rp_before, steps, best = math.inf, 0, None
     for k in range(iterations_max):

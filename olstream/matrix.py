@@ -183,7 +183,10 @@ def _conjugate_gradients(V: Product, diagonal: F64, g: F64, residual: float) -> 
         if math.sqrt(float(r @ r)) <= residual or rz <= 0.0:
             break
         Vp = V(p)
-        alpha = rz / float(p @ Vp)
+        curvature = float(p @ Vp)
+        if not curvature > 0.0:
+            break
+        alpha = rz / curvature
         d = d + alpha * p
         r = r - alpha * Vp
         z = r / diagonal
