@@ -255,13 +255,13 @@ class Model:
 
     def covariance(self) -> dict[str | None, tuple[list[str], F64]] | None:
         """(features, matrix) of each class; of None where there is one in all. None where there is no such matrix."""
-        if not self._learning.anatomy.is_full:
+        anatomy, used = self._learning.anatomy, self.vocabulary.n_columns
+        if not anatomy.is_full:
             return None
-        roots = self._state.arrays(self._n_vectors, self.vocabulary.n_columns)["roots"]
-        matrices = [(root @ root.T)[FIRST_NAMED:, FIRST_NAMED:] for root in roots]
-        by_class = self.task == "multiclass" and not self._learning.anatomy.is_shared
+        by_class = self.task == "multiclass" and not anatomy.is_shared
         texts = self.classes.texts if by_class and self.classes is not None else [None]
-        return {text: (self.vocabulary.exported(), matrix) for text, matrix in zip(texts, matrices, strict=False)}
+        roots = self._arrays().spread[: len(texts), FIRST_NAMED:used]  # without the bias
+        return {text: (self.vocabulary.exported(), root @ root.T) for text, root in zip(texts, roots, strict=True)}
 
     def _weights(self) -> F64:
         return self._used(self._learning.weights_of(self._arrays()))

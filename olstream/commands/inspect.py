@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import click
+import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -156,7 +158,14 @@ def _learner(model: Model, digest: str, weights: bool) -> Json:
         shown |= {"bias": model.bias(), "weights": model.weights()}
         if (variances := model.variances()) is not None:
             shown["variances"] = variances
+        if (covariance := model.covariance()) is not None:
+            matrices = {label: _matrix(*found) for label, found in covariance.items()}
+            shown["covariance"] = matrices.get(None, matrices)
     return shown
+
+
+def _matrix(features: list[str], rows: NDArray[np.float64]) -> Json:
+    return {"features": features, "rows": rows.tolist()}
 
 
 def _params(model: Model) -> str:

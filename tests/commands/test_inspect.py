@@ -25,6 +25,12 @@ learners:
   kind: {algorithm: pa1, task: multiclass}
   delay: {algorithm: pa2, task: regression}
 """
+COVARIANCES = """
+learners:
+  one: {algorithm: arow, classes: [no, yes], params: {covariance: full}}
+  each: {algorithm: arow, task: multiclass, params: {covariance: full}}
+  shared: {algorithm: arow, task: multiclass, params: {covariance: shared}}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +100,7 @@ def test_a_learner_is_told_with_its_counters(
     assert learners["late"] == {
         "algorithm": "arow",
         "task": "binary",
-        "params": {"r": 1.0, "a": 1.0, "covariance": "diagonal", "diagonal": "drop"},
+        "params": models["late"].params,
         "classes": ["no", "yes"],
         "seen": 20,
         "labelled": 20,
@@ -119,6 +125,33 @@ def test_weights_are_told_by_feature_name_and_class(
     assert learners["late"]["bias"] == models["late"].bias()
     assert learners["kind"]["weights"].keys() == {"1", "b", "true"} == learners["kind"]["bias"].keys()
     assert "variances" not in learners["delay"]
+
+
+def test_a_full_covariance_is_told_by_feature_name_and_class(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = parse(COVARIANCES, "config.yaml", {})
+    models = {name: Model(name, learner, config.monitor) for name, learner in config.learners.items()}
+    for name, labels in {"one": ["no", "yes"], "each": ["a", "b"], "shared": ["a", "b"]}.items():
+        rows = [{"wind": 2.0, "day": "mo"}, {"wind": -1.0}]
+        models[name].predict_then_update([Example(features=x, label=y) for x, y in zip(rows, labels, strict=True)])
+    save(tmp_path, config, models)
+
+    learners = inspected(capsys, tmp_path, "--weights")["learners"]
+
+    one, each, shared = (learners[name]["covariance"] for name in ("one", "each", "shared"))
+    assert each.keys() == {"a", "b"} == learners["each"]["variances"].keys()
+    for told, variances in (
+        (one, learners["one"]["variances"]),
+        (each["b"], learners["each"]["variances"]["b"]),
+        (shared, learners["shared"]["variances"]["a"]),
+    ):
+        assert told.keys() == {"features", "rows"}
+        diagonal = [row[i] for i, row in enumerate(told["rows"])]
+        assert dict(zip(told["features"], diagonal, strict=True)) == pytest.approx(variances)
+    assert {*one["features"]} == {"wind", "day=mo"} == {*shared["features"]}
+    assert one["rows"][0][1] == one["rows"][1][0] < 0  # a sum of both was learnt
+    assert "covariance" not in inspected(capsys, tmp_path)["learners"]["one"]
 
 
 def test_several_slots_are_several_objects(
