@@ -31,7 +31,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from olstream.matrix import F64, Entries, Rows, entries_of
+from olstream.learners._jit import F64
+from olstream.matrix import Entries, Rows, dot, entries_of
 
 SIGMA_GROWTH: Final = 5.0
 SIGMA_FIRST: Final = 5.0  # times C
@@ -195,12 +196,12 @@ class _Problem:
 
     def primal(self, w: F64) -> float:
         losses = np.maximum(self.excess(self.B.times(w) + self.d), 0.0)
-        return 0.5 * float(w @ w) + float(self.cap @ losses)
+        return 0.5 * dot(w, w) + dot(self.cap, losses)
 
     def dual(self, lam: F64, w: F64) -> float:
         """Where w = -B^T lam."""
         tube = 0.0 if self.eps is None else self.eps * float(np.abs(lam).sum())
-        return float(self.d @ lam) - tube - 0.5 * float(w @ w)
+        return dot(self.d, lam) - tube - 0.5 * dot(w, w)
 
 
 def _problem(entries: Entries, y: F64, cost: F64, eps: float | None, unit: _Unit, hardest: float) -> _Problem:
@@ -284,7 +285,7 @@ def _inner(problem: _Problem, w: F64, lam: F64, sigma: float, accuracy: float) -
             break
         direction, exact = B.newton(active, sigma, g, max(1e-3 * left, 0.1 * enough))
         along = B.times(direction)
-        t = _step(problem, sigma, z, along, float(w @ direction), float(direction @ direction))
+        t = _step(problem, sigma, z, along, dot(w, direction), dot(direction, direction))
         if t == 0.0:
             break
         w, Bw = w + t * direction, Bw + t * along
@@ -296,7 +297,7 @@ def _step(problem: _Problem, sigma: float, z: F64, along: F64, wd: float, dd: fl
     """The t in (0, 1] up to where phi falls along a direction: its slope there is still negative, or small."""
 
     def slope(t: float) -> float:
-        return wd + t * dd + float(problem.multipliers(z + t * along, sigma) @ along)
+        return wd + t * dd + dot(problem.multipliers(z + t * along, sigma), along)
 
     steepest = slope(0.0)
     if not steepest < 0.0:
@@ -314,7 +315,7 @@ def _step(problem: _Problem, sigma: float, z: F64, along: F64, wd: float, dd: fl
 
 
 def _norm(vector: F64) -> float:
-    return math.sqrt(float(vector @ vector))
+    return math.sqrt(dot(vector, vector))
 
 
 def _in_given_units(found: _Found, entries: Entries, unit: _Unit) -> Solution:

@@ -1,210 +1,218 @@
-"""The rows that a batch solver works on, dense or sparse, and the Newton system that their active part makes.
+"""The rows that a batch solver works on, and the Newton system that their active part makes.
 
     A (m, n) rows                       V = I + sigma A_J^T A_J,  J the active rows
 
 Only active rows enter V. It is solved directly where it is small, in n or, by Woodbury's identity, in |J|
 unknowns, and by conjugate gradients where both are many.
+
+Kernels of our own and not BLAS: its threads wait for each other, which beside other processes takes
+longer than the work, and their number decides how sums are rounded.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-F64: TypeAlias = NDArray[np.float64]
-I64: TypeAlias = NDArray[np.int64]
+from olstream.learners._jit import F64, I64, kernel
+
 Mask: TypeAlias = NDArray[np.bool_]
-Product: TypeAlias = Callable[[F64], F64]
 
-DIRECT_UNKNOWNS_MAX: Final = 2000  # a system of that size takes about as long as a few hundred products
-DIRECT_WORK_MAX: Final = 4e9  # multiplications, about 0.3 s
-PAIRS_MAX: Final = 16  # entries of a column that are paired one by one
-DIRECT_CELLS_MAX: Final = 1 << 24  # numbers of the active rows written out, 128 MiB
-DENSE_CELLS_PER_ENTRY: Final = 16  # rows with fewer cells for each entry are quicker written out
+DIRECT_UNKNOWNS_MAX: Final = 2000  # 32 MiB, and about 1 s
+DIRECT_WORK_MAX: Final = 4e9  # multiplications
 CG_STEPS_MAX: Final = 2000
+PANEL: Final = 32
 
 
-def sums(places: I64, values: F64, size: int) -> F64:
-    """The sum of the values at each place (size,), in their order."""
-    return np.bincount(places, values, size).astype(np.float64, copy=False)
+def dot(a: F64, b: F64) -> float:
+    """a·b, added up in the same order by every machine."""
+    return float(np.multiply(a, b).sum())
 
 
-class Rows(Protocol):
-    """A matrix (m, n)."""
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A matrix (m, n) in CSR form; the indices of a row rise."""
 
+    indptr: I64
+    indices: I64
+    values: F64
     shape: tuple[int, int]
 
     def times(self, w: F64) -> F64:
         """A w (m,)."""
-        ...
+        return _times(self.indptr, self.indices, self.values, np.arange(self.shape[0]), w)
 
     def transposed(self, lam: F64) -> F64:
         """A^T lam (n,)."""
-        ...
+        return _transposed(self.indptr, self.indices, self.values, np.arange(self.shape[0]), lam, self.shape[1])
 
     def newton(self, active: Mask, sigma: float, g: F64, residual: float) -> tuple[F64, bool]:
         """d with V d = -g, and whether it is exact; else to a residual of that norm."""
-        ...
-
-
-class DenseRows:
-    def __init__(self, values: F64) -> None:
-        self.shape = (values.shape[0], values.shape[1])
-        self._values = np.ascontiguousarray(values)
-
-    def times(self, w: F64) -> F64:
-        return self._values @ w
-
-    def transposed(self, lam: F64) -> F64:
-        return lam @ self._values
-
-    def newton(self, active: Mask, sigma: float, g: F64, residual: float) -> tuple[F64, bool]:
-        A = self._values[active]
-        if _is_small(*A.shape) and (d := _direct(A, sigma, g)) is not None:
+        rows, n = np.flatnonzero(active), self.shape[1]
+        entries = np.diff(self.indptr)[rows].astype(np.float64)
+        in_rows = _work(rows.size, rows.size * float(entries.sum()) / 2.0)
+        in_columns = _work(n, dot(entries, entries) / 2.0)
+        d = None
+        if rows.size and min(in_rows, in_columns) <= DIRECT_WORK_MAX:
+            d = self._woodbury(rows, sigma, g) if in_rows < in_columns else self._direct(rows, sigma, g)
+        if rows.size == 0:
+            return -g, True
+        if d is not None and dot(g, d) < 0.0:  # rounding can leave no direction downhill, or none that is finite
             return d, True
-        diagonal = 1.0 + sigma * np.einsum("ij,ij->j", A, A)
-        return _conjugate_gradients(lambda q: q + sigma * ((A @ q) @ A), diagonal, g, residual), False
+        return self._conjugate_gradients(rows, sigma, g, residual), False
+
+    def _direct(self, rows: I64, sigma: float, g: F64) -> F64 | None:
+        V = np.eye(self.shape[1])
+        _add_squares(self.indptr, self.indices, self.values, rows, sigma, V)
+        return -_solve(V, g) if _cholesky(V) else None
+
+    def _woodbury(self, rows: I64, sigma: float, g: F64) -> F64 | None:
+        """By V^-1 = I - A_J^T (I / sigma + A_J A_J^T)^-1 A_J."""
+        K = np.diag(np.full(rows.size, 1.0 / sigma))
+        _add_products(self.indptr, self.indices, self.values, rows, self.shape[1], K)
+        if not _cholesky(K):
+            return None
+        solved = _solve(K, _times(self.indptr, self.indices, self.values, rows, g))
+        return _transposed(self.indptr, self.indices, self.values, rows, solved, g.size) - g
+
+    def _conjugate_gradients(self, rows: I64, sigma: float, g: F64, residual: float) -> F64:
+        """Preconditioned by the diagonal of V."""
+        csr = self.indptr, self.indices, self.values
+        diagonal = 1.0 + sigma * _transposed(*csr[:2], self.values**2, rows, np.ones(rows.size), g.size)
+        d, r = np.zeros_like(g), -g
+        z: F64 = r / diagonal
+        p, rz = z, dot(r, z)
+        for _ in range(min(CG_STEPS_MAX, 10 * g.size)):
+            if math.sqrt(dot(r, r)) <= residual or rz <= 0.0:
+                break
+            Vp = p + sigma * _transposed(*csr, rows, _times(*csr, rows, p), g.size)
+            curvature = dot(p, Vp)
+            if not curvature > 0.0:
+                break
+            alpha = rz / curvature
+            d = d + alpha * p
+            r = r - alpha * Vp
+            z = r / diagonal
+            rz, before = dot(r, z), rz
+            p = z + (rz / before) * p
+        return d
 
 
-class SparseRows:
-    """Rows in CSR form; `rows` is the row of each entry. Entries of one place add up."""
-
-    def __init__(self, rows: I64, indices: I64, values: F64, shape: tuple[int, int]) -> None:
-        self.shape = shape
-        self._rows, self._indices, self._values = rows, indices, values
-
-    def times(self, w: F64) -> F64:
-        return sums(self._rows, self._values * w[self._indices], self.shape[0])
-
-    def transposed(self, lam: F64) -> F64:
-        return sums(self._indices, self._values * lam[self._rows], self.shape[1])
-
-    def newton(self, active: Mask, sigma: float, g: F64, residual: float) -> tuple[F64, bool]:
-        A, columns = self._active(active)
-        k, n = A.shape
-        d = -g  # V is the identity on the columns that no active row has
-        part = g[columns]
-        exact = None
-        if k <= n and k <= DIRECT_UNKNOWNS_MAX:
-            exact = _woodbury(A.gram(), A.times, A.transposed, sigma, part)
-        elif k * n <= DIRECT_CELLS_MAX and _is_small(k, n):
-            exact = _direct(A.written_out(), sigma, part)
-        if exact is not None:
-            d[columns] = exact
-            return d, True
-
-        def V(q: F64) -> F64:
-            return q + sigma * A.transposed(A.times(q))
-
-        diagonal = 1.0 + sigma * sums(A._indices, A._values**2, n)
-        d[columns] = _conjugate_gradients(V, diagonal, part, residual)
-        return d, False
-
-    def gram(self) -> F64:
-        """A A^T (m, m): columns of many entries as a dense product, the others pair by pair."""
-        m, n = self.shape
-        many = np.bincount(self._indices, minlength=n) > PAIRS_MAX
-        is_many = many[self._indices]
-        places = (np.cumsum(many) - 1)[self._indices[is_many]]
-        block = SparseRows(self._rows[is_many], places, self._values[is_many], (m, int(many.sum()))).written_out()
-        few = np.flatnonzero(~is_many)
-        few = few[np.argsort(self._indices[few], kind="stable")]
-        rows, columns, values = self._rows[few], self._indices[few], self._values[few]
-        upper = np.zeros((m, m))
-        for apart in range(1, PAIRS_MAX):
-            same = np.flatnonzero(columns[apart:] == columns[:-apart])
-            pairs = rows[same] * m + rows[same + apart]
-            upper += sums(pairs, values[same] * values[same + apart], m * m).reshape(m, m)
-        upper += upper.T
-        upper.flat[:: m + 1] += sums(rows, values**2, m)
-        return block @ block.T + upper
-
-    def _active(self, active: Mask) -> tuple[SparseRows, I64]:
-        """The active rows on the columns that they have, and which these are."""
-        kept = active[self._rows]
-        rows, indices = (np.cumsum(active) - 1)[self._rows[kept]], self._indices[kept]
-        used = np.zeros(self.shape[1], np.bool_)
-        used[indices] = True
-        columns = np.flatnonzero(used)
-        indices = (np.cumsum(used) - 1)[indices]
-        return SparseRows(rows, indices, self._values[kept], (int(active.sum()), columns.size)), columns
-
-    def written_out(self) -> F64:
-        places = self._rows * self.shape[1] + self._indices
-        return sums(places, self._values, self.shape[0] * self.shape[1]).reshape(self.shape)
+def _work(unknowns: int, products: float) -> float:
+    """Multiplications to make a system and to solve it."""
+    return math.inf if unknowns > DIRECT_UNKNOWNS_MAX else products + float(unknowns) ** 3 / 6.0
 
 
-def _is_small(k: int, n: int) -> bool:
-    unknowns = min(k, n)
-    return unknowns <= DIRECT_UNKNOWNS_MAX and float(unknowns) ** 2 * max(k, n) <= DIRECT_WORK_MAX
+@kernel
+def _times(indptr: I64, indices: I64, values: F64, rows: I64, w: F64) -> F64:
+    """A_J w for the rows J."""
+    out = np.zeros(rows.size)
+    for i in range(rows.size):
+        total = 0.0
+        for e in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            total += values[e] * w[indices[e]]
+        out[i] = total
+    return out
 
 
-def _direct(A: F64, sigma: float, g: F64) -> F64 | None:
-    """d with (I + sigma A^T A) d = -g; None where rounding leaves no direction downhill."""
-    k, n = A.shape
-    if k < n:
-        return _woodbury(A @ A.T, lambda q: A @ q, lambda q: q @ A, sigma, g)
-    V = sigma * (A.T @ A)
-    V.flat[:: n + 1] += 1.0
-    solved = _solved(V, g)
-    return None if solved is None else _downhill(-solved, g)
+@kernel
+def _transposed(indptr: I64, indices: I64, values: F64, rows: I64, lam: F64, n: int) -> F64:
+    """A_J^T lam for the rows J."""
+    out = np.zeros(n)
+    for i in range(rows.size):
+        if lam[i] != 0.0:
+            for e in range(indptr[rows[i]], indptr[rows[i] + 1]):
+                out[indices[e]] += values[e] * lam[i]
+    return out
 
 
-def _woodbury(gram: F64, times: Product, transposed: Product, sigma: float, g: F64) -> F64 | None:
-    """The same by (I + sigma A^T A)^-1 = I - A^T (I / sigma + A A^T)^-1 A."""
-    gram.flat[:: gram.shape[0] + 1] += 1.0 / sigma
-    solved = _solved(gram, times(g))
-    return None if solved is None else _downhill(transposed(solved) - g, g)
+@kernel
+def _add_squares(indptr: I64, indices: I64, values: F64, rows: I64, sigma: float, V: F64) -> None:
+    """V + sigma A_J^T A_J, its upper triangle."""
+    n = V.shape[0]
+    for i in range(rows.size):
+        start, end = indptr[rows[i]], indptr[rows[i] + 1]
+        for e in range(start, end):
+            a = sigma * values[e]
+            k = indices[e]
+            if end - start == n:  # without gaps: the same sums, several at once
+                for j in range(k, n):
+                    V[k, j] += a * values[start + j]
+            else:
+                for f in range(e, end):
+                    V[k, indices[f]] += a * values[f]
 
 
-def _solved(system: F64, right: F64) -> F64 | None:
-    try:
-        return np.asarray(np.linalg.solve(system, right), np.float64)
-    except np.linalg.LinAlgError:
-        return None
+@kernel
+def _add_products(indptr: I64, indices: I64, values: F64, rows: I64, n: int, K: F64) -> None:
+    """K + A_J A_J^T, its upper triangle."""
+    written = np.zeros(n)
+    for i in range(rows.size):
+        for e in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            written[indices[e]] = values[e]
+        for j in range(i, rows.size):
+            total = 0.0
+            for e in range(indptr[rows[j]], indptr[rows[j] + 1]):
+                total += values[e] * written[indices[e]]
+            K[i, j] += total
+        for e in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            written[indices[e]] = 0.0
 
 
-def _downhill(d: F64, g: F64) -> F64 | None:
-    is_downhill = float(g @ d) < 0.0  # not where d is not finite either
-    return d if is_downhill else None
+@kernel
+def _cholesky(A: F64) -> bool:
+    """U with A = U^T U in place of the upper triangle of A; False where A is not positive definite.
+
+    Some pivots at a time, so that a row is changed by all of them while it is near.
+    """
+    n = A.shape[0]
+    for start in range(0, n, PANEL):
+        end = min(start + PANEL, n)
+        for i in range(start, n):
+            for k in range(start, min(i, end)):
+                a = A[k, i]
+                for j in range(i, n):
+                    A[i, j] -= a * A[k, j]
+            if i < end:
+                if not 0.0 < A[i, i] < np.inf:
+                    return False
+                pivot = math.sqrt(A[i, i])
+                for j in range(i, n):
+                    A[i, j] /= pivot
+    return True
 
 
-def _conjugate_gradients(V: Product, diagonal: F64, g: F64, residual: float) -> F64:
-    """d with V d = -g to a residual of that norm, preconditioned by the diagonal of V."""
-    d, r = np.zeros_like(g), -g
-    z: F64 = r / diagonal
-    p, rz = z, float(r @ z)
-    for _ in range(min(CG_STEPS_MAX, 10 * g.size)):
-        if math.sqrt(float(r @ r)) <= residual or rz <= 0.0:
-            break
-        Vp = V(p)
-        curvature = float(p @ Vp)
-        if not curvature > 0.0:
-            break
-        alpha = rz / curvature
-        d = d + alpha * p
-        r = r - alpha * Vp
-        z = r / diagonal
-        rz, before = float(r @ z), rz
-        p = z + (rz / before) * p
-    return d
+@kernel
+def _solve(U: F64, b: F64) -> F64:
+    """x with U^T U x = b."""
+    n = b.size
+    x = b.copy()
+    for k in range(n):
+        x[k] /= U[k, k]
+        for j in range(k + 1, n):
+            x[j] -= U[k, j] * x[k]
+    for k in range(n - 1, -1, -1):
+        total = x[k]
+        for j in range(k + 1, n):
+            total -= U[k, j] * x[j]
+        x[k] = total / U[k, k]
+    return x
 
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """The numbers of X (m, n), all finite: where `indices` is None a dense array, else CSR entries with their rows.
+    """The numbers of X (m, n), all finite, in CSR form.
 
     Columns that no row has are left out; `used` (n_used,) are the others, and `indices` count among these.
     """
 
+    indptr: I64
+    indices: I64
     values: F64
-    rows_of: I64 | None
-    indices: I64 | None
     shape: tuple[int, int]
     used: I64
 
@@ -212,21 +220,13 @@ class Entries:
         """a with every row of norm at most 2^a, and the longest not much shorter."""
         _, exponent = math.frexp(float(np.abs(self.values).max(initial=0.0)))
         squares = np.ldexp(self.values, -exponent) ** 2
-        if self.rows_of is None:
-            longest = float(squares.sum(axis=1).max(initial=0.0))
-        else:
-            longest = float(sums(self.rows_of, squares, self.shape[0]).max(initial=0.0))
-        return exponent + math.frexp(math.sqrt(longest))[1]
+        sums = _times(self.indptr, np.zeros_like(self.indices), squares, np.arange(self.shape[0]), np.ones(1))
+        return exponent + math.frexp(math.sqrt(float(sums.max(initial=0.0))))[1]
 
     def rows(self, factor: F64, exponent: int) -> Rows:
         """Each row times its factor (m,), in units of 2^exponent."""
-        scaled = np.ldexp(self.values, -exponent)
-        if self.rows_of is None or self.indices is None:
-            return DenseRows(scaled * factor[:, np.newaxis])
-        m, n = self.shape[0], self.used.size
-        sparse = SparseRows(self.rows_of, self.indices, scaled * factor[self.rows_of], (m, n))
-        is_dense = m * n <= DENSE_CELLS_PER_ENTRY * self.values.size
-        return DenseRows(sparse.written_out()) if is_dense else sparse
+        values = np.ldexp(self.values, -exponent) * np.repeat(factor, np.diff(self.indptr))
+        return Rows(self.indptr, self.indices, values, (self.shape[0], self.used.size))
 
 
 def entries_of(X: Any, columns: int | None) -> Entries:
@@ -234,13 +234,15 @@ def entries_of(X: Any, columns: int | None) -> Entries:
 
     A CSR form without a shape has the given number of columns, or as many as it needs.
     """
-    if not hasattr(X, "indptr"):
+    if hasattr(X, "indptr"):
+        found = _csr(X if getattr(X, "format", "csr") == "csr" else X.tocsr(), columns)
+    else:
         values = np.asarray(X, np.float64)
         if values.ndim != 2:
             raise ValueError(f"X has {values.ndim} dimensions and needs 2")
-        found = Entries(values, None, None, (values.shape[0], values.shape[1]), np.arange(values.shape[1]))
-    else:
-        found = _csr(X if getattr(X, "format", "csr") == "csr" else X.tocsr(), columns)
+        m, n = values.shape
+        rows, indices = np.nonzero(values)
+        found = _compact(rows, indices, values[rows, indices], (m, n))
     if not np.all(np.isfinite(found.values)):
         raise ValueError("X has a number that is not finite")
     return found
@@ -254,10 +256,28 @@ def _csr(X: Any, columns: int | None) -> Entries:
     if indices.shape != values.shape or indptr[-1] > values.size:
         raise ValueError(f"{values.size} values, {indices.size} indices and rows up to {indptr[-1]} do not go together")
     indices, values = indices[indptr[0] : indptr[-1]], values[indptr[0] : indptr[-1]]
-    used, places = np.unique(indices, return_inverse=True)
-    last = int(used[-1]) if used.size else -1
-    n = int(X.shape[1]) if hasattr(X, "shape") else last + 1 if columns is None else columns
-    if used.size and not (used[0] >= 0 and last < n):
+    needed = int(indices.max(initial=-1)) + 1
+    n = int(X.shape[1]) if hasattr(X, "shape") else needed if columns is None else columns
+    if needed > n or int(indices.min(initial=0)) < 0:
         raise ValueError(f"an index is outside of {n} columns")
     m = indptr.size - 1
-    return Entries(values, np.repeat(np.arange(m), np.diff(indptr)), places, (m, n), used)
+    rows = np.repeat(np.arange(m), np.diff(indptr))
+    rises = np.diff(indices) > 0
+    if not np.all(rises | (np.diff(rows) > 0)):
+        rows, indices, values = _sorted(rows, indices, values)
+    return _compact(rows, indices, values, (m, n))
+
+
+def _sorted(rows: I64, indices: I64, values: F64) -> tuple[I64, I64, F64]:
+    """The entries in order, those of one place added up."""
+    order = np.lexsort((indices, rows))
+    rows, indices = rows[order], indices[order]
+    is_first = np.append(True, (np.diff(rows) > 0) | (np.diff(indices) > 0))
+    with np.errstate(over="ignore"):
+        return rows[is_first], indices[is_first], np.add.reduceat(values[order], np.flatnonzero(is_first))
+
+
+def _compact(rows: I64, indices: I64, values: F64, shape: tuple[int, int]) -> Entries:
+    used, places = np.unique(indices, return_inverse=True)
+    indptr = np.append(0, np.cumsum(np.bincount(rows, minlength=shape[0])))
+    return Entries(indptr, places, values, shape, used)
