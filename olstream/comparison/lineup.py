@@ -25,9 +25,7 @@ def learners(
 
     `params`: texts such as `arow.r=0.1`. `shared`: settings that all of them have.
     """
-    chosen = list(dict.fromkeys(algorithms)) or [
-        name for name, algorithm in base.algorithms().items() if task in algorithm.tasks
-    ]
+    chosen = list(dict.fromkeys(algorithms)) or [name for name, one in base.algorithms().items() if one.takes(task)]
     for name in chosen:
         base.algorithm(name)
     given = _by_algorithm(params)

@@ -76,6 +76,11 @@ def test_names_are_written_as_they_are() -> None:
 def test_who_is_far_off_does_not_press_the_others_flat() -> None:
     lines = [Line("wild", [(1, 9e9), (100, 3e9)], False), Line("mean so far", [(1, 2.0), (100, 4.0)], True)]
 
+    picture, _ = drawn(lines, is_ratio=False)
+    inside = {shape.attrib["id"] for shape in picture.iter(f"{SVG}clipPath")}
+    assert {curve.attrib["clip-path"] for curve in picture.iter(f"{SVG}polyline")} == {
+        f"url(#{name})" for name in inside
+    }
     assert Chart("t", "m", False, lines).top == 8.0
     assert Chart("t", "m", False, lines[:1]).top == pytest.approx(3.15e9)
 

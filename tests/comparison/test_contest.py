@@ -77,6 +77,16 @@ def test_baselines_are_those_of_the_evaluation(task: Task) -> None:
     assert last == alone.tally.baseline("no_change")
 
 
+def test_the_form_of_the_first_rows_is_that_of_all() -> None:
+    held = contest()
+
+    held.take([Example(features=[1.0, 2.0], label="a")])
+    held.take([Example(features={"x": 1.0}, label="a"), Example(features=[1.0], label="a")])
+
+    assert held.rejected == {Reason.DIMENSION: 2}
+    assert "array of 2 numbers" in held.details[Reason.DIMENSION]
+
+
 def test_of_equally_frequent_classes_the_first_in_order_is_guessed() -> None:
     held, alone = contest(), model("binary", "pa1")
     labelled = [Example(features={}, label=label) for label in ("a", "b", "b", "a", "a")]  # `b` is the negative one
