@@ -238,7 +238,8 @@ def _show(contest: Contest, ring: Ring, source: Input, seconds: float) -> None:
 
 def _remarks(contest: Contest, ring: Ring, format_: str) -> list[str]:
     if contest.rows and not contest.labelled:
-        return [_without_labels(contest, ring, format_)]
+        were_missing = contest.rejected.keys() <= {Reason.MISSING_FIELDS}
+        return [_without_labels(contest, ring, format_)] if were_missing else []
     names = ", ".join(baseline.name for baseline in contest.baselines)
     said = [f"{names}: always guessing that; loss: the mean one, each learner's own; rows/s: of the learner alone"]
     if behind := contest.no_better_than_a_baseline():

@@ -183,6 +183,12 @@ def test_a_file_without_labels_says_what_to_look_for(compare: Compare, replay: R
     assert "0 rows" in compare(replay.write("empty.ndjson", ""), "--task", "binary")
 
 
+def test_labels_that_do_not_suit_the_task_are_no_missing_ones(compare: Compare, replay: Replayed) -> None:
+    out = compare(replay.write("t.csv", table(5)), "--task", "regression", "--label", "sold", "--algorithms", "pa")
+
+    assert "5 bad_label; the first: the label of a regression is a number" in out and "no row had a label" not in out
+
+
 def test_curves_are_drawn_beside_the_baselines(compare: Compare, replay: Replayed) -> None:
     file, plot = replay.write("t.csv", table()), replay.path("curves.svg")
 
