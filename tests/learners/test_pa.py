@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from olstream import Learner
 from olstream.errors import ConfigError
-from olstream.learners.base import Task
-from tests.reference import PassiveAggressive, PassiveAggressiveMulticlass, PassiveAggressiveRegression
+from olstream.learners.base import TASKS, Task
+from tests.learners.beliefs import labels_for, sparse_rows
+from tests.references.first_order import Kind, PassiveAggressive, PassiveAggressiveRegression, PassiveAggressiveSingle
 
-VARIANTS = ("pa", "pa1", "pa2")
+VARIANTS: tuple[Kind, ...] = ("pa", "pa1", "pa2")
 
 
 def learner(kind: str, task: Task = "binary", **params: float) -> Learner:
@@ -143,58 +146,96 @@ def test_equal_scores_go_to_the_class_that_was_seen_first() -> None:
     assert m.predict({"x": 1.0}).label == "b"
 
 
-@pytest.mark.parametrize("kind", VARIANTS)
-@pytest.mark.parametrize("seed", range(3))
-def test_binary_agrees_with_the_paper_row_by_row(kind: str, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    X, y = rng.normal(size=(60, 5)), rng.choice([-1.0, 1.0], 60)
-    h = rng.uniform(0.2, 3.0, 60)
-    params: dict[str, float] = {} if kind == "pa" else {"C": 0.4}
-    m, slow = learner(kind, "binary", **params), PassiveAggressive(kind, 5, 0.4)
-
-    reports = m.learn_many(X, y.astype(int), h)
-
-    for i, report in enumerate(reports):
-        expected = slow.learn(X[i], y[i], h[i])
-        assert {key: getattr(report, key) for key in expected} == pytest.approx(expected, abs=1e-9)
-    assert list(m.weights().values()) == pytest.approx(slow.w.tolist(), abs=1e-9)
+SLOW: dict[Task, Any] = {
+    "binary": PassiveAggressive,
+    "multiclass": PassiveAggressiveSingle,
+    "regression": PassiveAggressiveRegression,
+}
 
 
 @pytest.mark.parametrize("kind", VARIANTS)
-def test_regression_agrees_with_the_paper_row_by_row(kind: str) -> None:
-    rng = np.random.default_rng(3)
-    X, y = rng.normal(size=(60, 4)), 5 * rng.normal(size=60)
-    h = rng.uniform(0.2, 3.0, 60)
-    params = {"eps": 0.3} if kind == "pa" else {"C": 0.4, "eps": 0.3}
-    m, slow = learner(kind, "regression", **params), PassiveAggressiveRegression(kind, 4, 0.4, 0.3)
-
-    reports = m.learn_many(X, y, h)
-
-    for i, report in enumerate(reports):
-        expected = slow.learn(X[i], y[i], h[i])
-        assert {key: getattr(report, key) for key in expected} == pytest.approx(expected, abs=1e-9)
-    assert list(m.weights().values()) == pytest.approx(slow.w.tolist(), abs=1e-9)
-
-
-@pytest.mark.parametrize("kind", VARIANTS)
-def test_multiclass_agrees_with_the_paper_row_by_row(kind: str) -> None:
+@pytest.mark.parametrize("task", TASKS)
+def test_one_call_for_many_rows_agrees_with_the_paper_row_by_row(kind: Kind, task: Task) -> None:
     rng = np.random.default_rng(4)
-    X, y = rng.normal(size=(80, 4)), np.minimum(rng.integers(0, 4, 80), np.arange(80))
-    h = rng.uniform(0.2, 3.0, 80)
+    X, y, h = sparse_rows(80, 4, 4), labels_for(task, 80, 4), rng.uniform(0.2, 3.0, 80)
     params: dict[str, float] = {} if kind == "pa" else {"C": 0.4}
-    m, slow = learner(kind, "multiclass", **params), PassiveAggressiveMulticlass(kind, 4, 0.4)
-    order: list[int] = []
+    m, slow = learner(kind, task, **params), SLOW[task](4, kind, 0.4)
+    order = list(dict.fromkeys(y))
 
     reports = m.learn_many(X, y, h)
 
     for i, report in enumerate(reports):
-        if y[i] not in order:
-            order.append(int(y[i]))
-        expected = slow.learn(X[i], order.index(int(y[i])), h[i])
-        del expected["winner"]
+        expected = slow.learn(X[i], order.index(y[i]) if task == "multiclass" else y[i], h[i])
+        if expected["margin"] is None:  # one class known, or a regression
+            del expected["margin"], expected["margin_after"]
         assert {key: getattr(report, key) for key in expected} == pytest.approx(expected, abs=1e-9)
-    learnt = [list(vector.values()) for vector in m.weights().values()]
-    assert np.array(learnt) == pytest.approx(np.array(slow.W), abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", VARIANTS)
+def test_what_is_left_of_the_loss_is_what_the_paper_says(kind: Kind) -> None:
+    C = 0.3
+    m = learner(kind, "binary", **({} if kind == "pa" else {"C": C}))
+
+    for x, label in zip(sparse_rows(60, 4, 5), labels_for("binary", 60, 5), strict=True):
+        before = np.array([*m.weights().values()] or [0.0] * 4)
+        report = m.learn(x, label)
+        moved, n2 = np.array([*m.weights().values()]) - before, float(x @ x)
+
+        loss, margin = report.loss or 0.0, report.margin or 0.0
+        assert moved == pytest.approx(report.step * label * x, abs=1e-12)
+        assert report.updated == (loss > 0.0) == (report.step > 0.0)
+        if not report.updated:
+            continue
+        if kind == "pa":
+            assert report.margin_after == pytest.approx(1.0, abs=1e-12)
+            assert m.learn(x, label).step == pytest.approx(0.0, abs=1e-12)
+        elif kind == "pa1":
+            assert report.step <= C
+            assert report.margin_after == pytest.approx(min(1.0, margin + C * n2), abs=1e-12)
+        else:
+            assert report.loss_after == pytest.approx(report.step / (2.0 * C), abs=1e-12)
+            assert report.loss_after == pytest.approx(loss / (1.0 + 2.0 * C * n2), abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["pa1", "pa2"])
+@pytest.mark.parametrize("task", TASKS)
+def test_with_no_bound_it_is_pa_and_without_aggressiveness_it_learns_nothing(kind: str, task: Task) -> None:
+    X, y = sparse_rows(40, 4, 6), labels_for(task, 40, 6)
+    bold, shy, pa = learner(kind, task, C=1e12), learner(kind, task, C=1e-12), learner("pa", task)
+
+    for m in (bold, shy, pa):
+        m.learn_many(X, y)
+
+    assert numbers(bold) == pytest.approx(numbers(pa), abs=1e-8)
+    assert numbers(shy) == pytest.approx(np.zeros(numbers(pa).shape), abs=1e-9)
+
+
+def numbers(m: Learner) -> Any:
+    """The weights (d,), of several classes (K, d)."""
+    weights = m.weights()
+    if any(isinstance(vector, dict) for vector in weights.values()):
+        return np.array([list(vector.values()) for vector in weights.values()])
+    return np.array(list(weights.values()))
+
+
+@pytest.mark.parametrize("kind", VARIANTS)
+def test_a_regression_step_ends_at_the_edge_of_the_tube_or_as_near_as_it_may(kind: Kind) -> None:
+    C, eps = 0.3, 0.2
+    m = learner(kind, "regression", eps=eps, **({} if kind == "pa" else {"C": C}))
+
+    for x, target in zip(sparse_rows(60, 4, 7), labels_for("regression", 60, 7), strict=True):
+        report = m.learn(x, target)
+
+        assert report.loss == pytest.approx(max(0.0, abs(target - report.score) - eps), abs=1e-12)
+        assert report.updated == ((report.loss or 0.0) > 0.0)
+        if not report.updated:
+            assert report.score_after == report.score
+        elif kind == "pa":
+            assert abs(target - report.score_after) == pytest.approx(eps, abs=1e-12)
+        elif kind == "pa1":
+            assert report.step <= C
+        else:
+            assert report.loss_after == pytest.approx(report.step / (2.0 * C), abs=1e-12)
 
 
 @pytest.mark.parametrize("params", [{"C": 0}, {"C": -1}, {"C": float("nan")}, {"C": float("inf")}, {"C": "0.5"},
