@@ -6,7 +6,7 @@ import importlib
 
 import pytest
 
-from olstream.bench import PARTS, learner, memory
+from olstream.bench import PARTS, learner, memory, svm
 from olstream.bench.part import Bench
 from olstream.bench.rivals import HOW
 from olstream.bench.span import Instant, Span, together
@@ -37,6 +37,14 @@ def test_without_competitors_the_table_says_how_to_get_them() -> None:
 
     assert [row.what for row in part.rows if row.measured == HOW] == list(learner.PROGRAMS)
     assert part.numbers["rivals"] == []
+
+
+def test_the_batch_solver_is_as_near_to_the_optimum_as_it_says() -> None:
+    part = svm.measure(small(0))
+
+    assert [row.measured == HOW for row in part.rows] == [False, True, False, True]
+    assert all(0.05 < way["wrong"] < 0.4 and way["us"] > 0 for way in part.numbers["ours"])
+    assert [way["above"] <= accuracy for way, accuracy in zip(part.numbers["ours"], svm.ACCURACIES, strict=True)]
 
 
 @pytest.mark.parametrize("n", [1, 20, 45, 10_001])

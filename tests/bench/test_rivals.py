@@ -53,7 +53,7 @@ def test_a_program_that_cannot_run_is_left_out_with_its_reason(tmp_path: Path) -
     assert part.numbers["rivals"] == []
 
 
-@pytest.mark.parametrize("program", ["quix", "river_pa", "scikit", "vowpal"])
+@pytest.mark.parametrize("program", ["liblinear", "quix", "river_pa", "scikit", "vowpal"])
 def test_the_programs_need_nothing_of_ours(program: str) -> None:
     path = Path(rivals.__file__).with_name(f"{program}.py")
 
