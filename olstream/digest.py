@@ -36,10 +36,10 @@ def digest_of(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> st
     digest.update(np.diff(ends, prepend=0)[order].data)
     digest.update(_gathered(shown, ends, order).data)
     columns = np.concatenate([[BIAS, UNSEEN], FIRST_NAMED + order])
-    for key in sorted(arrays):
-        if key.startswith("vocabulary."):
-            continue
-        array = arrays[key] if key.startswith("tally.") else of_columns(key, arrays[key], columns)
+    by_column = {key: array for key, array in arrays.items() if not key.startswith(("vocabulary.", "tally."))}
+    ordered = of_columns(by_column, columns)
+    ordered |= {key: array for key, array in arrays.items() if key.startswith("tally.")}
+    for key, array in sorted(ordered.items()):
         digest.update(f"{key} {array.dtype.str} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()

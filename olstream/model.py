@@ -120,7 +120,8 @@ class Model:
         if self.scaler is not None:
             unstable = self.scaler.standardise(batch, learnt, vocabulary.n_columns)
             columns.codes[base.BARRED] = np.where(unstable, base.OVERFLOW, 0)
-        self._learning.run(self._arrays(), base.Entries(batch.indptr, batch.indices, batch.values), columns)
+        self._arrays()
+        self._learning.run(self._state, base.Entries(batch.indptr, batch.indices, batch.values), columns)
         rows = self._rows(admitted, batch, columns, measured)
         rows.skip[stopped] = base.NON_FINITE
         self._measure(rows, admitted)

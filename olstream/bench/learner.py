@@ -69,7 +69,8 @@ def _kernel(name: str, rows: Rows) -> tuple[float, float]:
     algorithm = base.algorithm(name)
     learning = algorithm.learning("binary", algorithm.check("binary", {}))
     n, width = len(rows.y), FEATURES + 1
-    arrays = LinearState(learning.anatomy).use(1, width)
+    state = LinearState(learning.anatomy)
+    state.use(1, width)
     entries = base.Entries(
         np.arange(0, (n + 1) * width, width), np.tile(np.arange(width), n), np.insert(rows.x, 0, 1.0, axis=1).ravel()
     )
@@ -77,7 +78,7 @@ def _kernel(name: str, rows: Rows) -> tuple[float, float]:
     columns.numbers[base.TARGET] = rows.y
     columns.numbers[base.WEIGHT] = 1.0
     start_s = time.process_time()
-    learning.run(arrays, entries, columns)
+    learning.run(state, entries, columns)
     us = (time.process_time() - start_s) / n * 1e6
     return us, float(np.mean((columns.numbers[base.SCORE] >= 0.0) != (rows.y > 0.0)))
 

@@ -95,6 +95,9 @@ def _mean_several(
     p: F64, a: Arrays, idx: I64, val: F64, now: F64, y: int, rival: int, out: F64, code: I64, row: int
 ) -> None:
     w, u, t, count = a.weights, a.sums, a.counters[0], classes_then(code, row, y)
+    if rival < 0:
+        t[0] += 0.0 if is_barred(out, code, row) else 1.0
+        return
     l = loss(now, y, best_of(now, count, -1), rival, p)  # noqa: E741
     before(out, code, row, out[SCORE, row], clamp(now[y] - now[rival]), l, math.nan)
     if is_barred(out, code, row):

@@ -20,7 +20,7 @@ import numpy as np
 
 from olstream.learners._jit import F64, I64, bound, kernel
 from olstream.learners._score import LARGEST, NORMAL, best_of, plain
-from olstream.learners._state import Arrays
+from olstream.learners._state import Arrays, LinearState
 from olstream.learners.base import (
     BARRED,
     KNOWN,
@@ -50,19 +50,24 @@ def one(lesson: Kernel, p: F64) -> Run:
     """The pass for one weight vector: toward the class, or in regression toward the target."""
     rows = bound(_one, lesson=lesson)
 
-    def run(a: Arrays, entries: Entries, columns: Columns) -> None:
-        rows(p, a, *entries, columns.numbers, columns.codes)
+    def run(state: LinearState, entries: Entries, columns: Columns) -> None:
+        rows(p, state.held, *entries, columns.numbers, columns.codes)
 
     return run
 
 
-def many(lesson: Kernel, p: F64, reach: Kernel | None = None, score: Kernel = plain) -> Run:
-    """The pass for one weight vector per class. `reach` gives the variance of a class's score, where there is one."""
-    rows = bound(_many, lesson=lesson, score=score, reach=reach or _no_reach)
+def many(
+    lesson: Kernel, p: F64, reach: Kernel | None = None, score: Kernel = plain, counts_alone: bool = False
+) -> Run:
+    """The pass for one weight vector per class. `reach` gives the variance of a class's score, where there is one.
 
-    def run(a: Arrays, entries: Entries, columns: Columns) -> None:
+    `counts_alone`: the lesson is also given rows that know no other class, with -1 for the rival.
+    """
+    rows = bound(_many, lesson=lesson, score=score, reach=reach or _no_reach, counts_alone=counts_alone)
+
+    def run(state: LinearState, entries: Entries, columns: Columns) -> None:
         spreads = columns.scores[:0] if reach is None else columns.spreads
-        rows(p, a, *entries, columns.numbers, columns.codes, columns.scores, spreads)
+        rows(p, state.held, *entries, columns.numbers, columns.codes, columns.scores, spreads)
 
     return run
 
@@ -120,6 +125,7 @@ def _no_reach(spread: F64, idx: I64, val: F64, work: F64) -> float:
 lesson: Kernel = _no_lesson
 score: Kernel = plain
 reach: Kernel = _no_reach
+counts_alone = False
 
 
 def _one(p: F64, a: Arrays, indptr: I64, indices: I64, values: F64, out: F64, code: I64) -> None:
@@ -151,7 +157,7 @@ def _many(
         y = int(out[TARGET, row])
         rival = best_of(now, known, y)
         before(out, code, row, f, math.nan, 0.0, math.nan)
-        if rival >= 0:
+        if rival >= 0 or counts_alone:
             lesson(p, a, idx, val, now, y, rival, out, code, row)
 
 

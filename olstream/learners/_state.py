@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olstream.learners._jit import F64, I64
+from olstream.learners._window import PREFIX, Window, in_order
 
 BIAS: Final = 0  # column of the constant feature
 UNSEEN: Final = 1  # and of all that was never learnt: nothing is written there
@@ -25,6 +26,7 @@ class Anatomy:
     is_shared: bool = False  # by all classes
     has_sums: bool = False  # a second array like the weights
     counters: tuple[float, ...] = ()  # numbers of each row, as they begin
+    window: int = 0  # labelled examples that are kept, the last of them
 
 
 class Arrays(NamedTuple):
@@ -42,26 +44,27 @@ class Arrays(NamedTuple):
 
 
 class LinearState:
-    """What lies past the rows and columns in use is as new; rows and columns grow by doubling."""
+    """`held` are the arrays. What lies in them past the rows and columns in use is as new; they grow by doubling."""
 
     def __init__(self, anatomy: Anatomy) -> None:
         self.anatomy = anatomy
-        self._arrays = self._new(1, COLUMNS_MIN)
+        self.window = Window(anatomy.window)
+        self.held = self._new(1, COLUMNS_MIN)
 
     def use(self, rows: int, columns: int) -> Arrays:
         """The arrays, with room for so many rows and columns. They are replaced where they have to grow."""
-        have_rows, have_columns = self._arrays.weights.shape
+        have_rows, have_columns = self.held.weights.shape
         if rows > have_rows or columns > have_columns:
             rows = have_rows if rows <= have_rows else max(rows, 2 * have_rows)
             columns = have_columns if columns <= have_columns else max(columns, 2 * have_columns)
-            old, self._arrays = self._arrays, self._new(rows, columns)
-            for array, before in zip(self._arrays[:-1], old[:-1], strict=True):
+            old, self.held = self.held, self._new(rows, columns)
+            for array, before in zip(self.held[:-1], old[:-1], strict=True):
                 array[tuple(map(slice, before.shape))] = before
-        return self._arrays
+        return self.held
 
     @property
     def nbytes(self) -> int:
-        return sum(array.nbytes for array in self._arrays)
+        return sum(array.nbytes for array in self.held) + self.window.nbytes
 
     def arrays(self, rows: int, columns: int) -> dict[str, NDArray[Any]]:
         """A copy of what is in use, by name."""
@@ -75,7 +78,7 @@ class LinearState:
             found["sums"] = arrays.sums[:rows, :columns]
         if anatomy.counters:
             found["counters"] = arrays.counters[:rows]
-        return {name: array.copy() for name, array in found.items()}
+        return {name: array.copy() for name, array in found.items()} | self.window.arrays()
 
     def take(self, saved: Mapping[str, NDArray[Any]]) -> None:
         """Go on from what `arrays` gave."""
@@ -89,6 +92,8 @@ class LinearState:
         ):
             if given is not None:
                 array[tuple(map(slice, given.shape))] = given
+        if self.anatomy.window:
+            self.window.take(saved)
 
     def _new(self, rows: int, columns: int) -> Arrays:
         anatomy = self.anatomy
@@ -108,10 +113,14 @@ class LinearState:
         )
 
 
-def of_columns(name: str, array: NDArray[Any], columns: I64) -> NDArray[Any]:
-    """An array of a learner's state with its columns in this order: what it is, whatever order features came in."""
-    if name == "counters":
-        return array
-    if name == "roots":
-        return array[:, columns[:, np.newaxis], columns]
-    return array[..., columns]
+def of_columns(arrays: Mapping[str, NDArray[Any]], columns: I64) -> dict[str, NDArray[Any]]:
+    """What `LinearState.arrays` gave with its columns in this order: the same whatever order features came in."""
+    found = {}
+    for name, array in arrays.items():
+        if name == "roots":
+            found[name] = array[:, columns[:, np.newaxis], columns]
+        elif name == "counters" or name.startswith(PREFIX):
+            found[name] = array
+        else:
+            found[name] = array[..., columns]
+    return found | in_order(arrays, columns)

@@ -27,7 +27,7 @@ import numpy as np
 from olstream.errors import ConfigError
 from olstream.learners._jit import F64, I64
 from olstream.learners._params import CLASSIFICATION, TASKS, Choice, Costs, Flag, Number, Param, Task, Value
-from olstream.learners._state import Anatomy, Arrays
+from olstream.learners._state import Anatomy, Arrays, LinearState
 
 __all__ = ["CLASSIFICATION", "TASKS", "Choice", "Costs", "Flag", "Number", "Param", "Task", "Value"]
 
@@ -68,9 +68,9 @@ class Columns:
 
 
 class Run(Protocol):
-    """One pass over a batch: each row is scored with the state that the rows before it left."""
+    """One pass over a batch: each row is scored with the state that the rows before it left, which has room for it."""
 
-    def __call__(self, a: Arrays, entries: Entries, columns: Columns) -> None: ...
+    def __call__(self, state: LinearState, entries: Entries, columns: Columns) -> None: ...
 
 
 def _as_they_are(a: Arrays) -> F64:

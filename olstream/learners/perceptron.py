@@ -113,7 +113,7 @@ def _build(task: Task, given: Mapping[str, Any]) -> Learning:
         return Learning(one(single(_RULE), _NONE))
     share = _SHARES[given["constraint"]]
     if given["averaged"]:
-        run = many(mean_several(_behind, share, is_mistake), _NONE, score=averaged_all)
+        run = many(mean_several(_behind, share, is_mistake), _NONE, score=averaged_all, counts_alone=True)
         return Learning(run, ANATOMY, mean_weights_all)
     return Learning(many(several(_behind, share, is_mistake), _NONE))
 
