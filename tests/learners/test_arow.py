@@ -9,7 +9,7 @@ import pytest
 
 from olstream import Learner
 from olstream.errors import ConfigError
-from tests.reference import Arow
+from tests.references.gaussian import Arow, Gaussian
 
 
 @pytest.mark.parametrize(("r", "weight", "variance"), [(0.1, 0.9090909, 0.0909091), (1, 0.5, 0.5),
@@ -43,14 +43,14 @@ def test_arow_agrees_with_the_paper_row_by_row(seed: int) -> None:
     X, y = rng.normal(size=(80, 6)), rng.choice([-1.0, 1.0], 80)
     X[rng.random(X.shape) < 0.4] = 0.0
     h = rng.uniform(0.2, 3.0, 80)
-    m, slow = Learner("arow", params={"r": 0.7, "a": 1.5}, bias=False), Arow(6, 0.7, 1.5)
+    m, slow = Learner("arow", params={"r": 0.7, "a": 1.5}, bias=False), Gaussian(6, Arow(0.7), "drop", 1.5)
 
     reports = m.learn_many(X, y.astype(int), h)
 
     for i, report in enumerate(reports):
         expected = slow.learn(X[i], y[i], h[i])
         assert {key: getattr(report, key) for key in expected} == pytest.approx(expected, abs=1e-9)
-    assert list(m.weights().values()) == pytest.approx(slow.w.tolist(), abs=1e-9)
+    assert list(m.weights().values()) == pytest.approx(slow.mu.tolist(), abs=1e-9)
     assert list(m.variances().values()) == pytest.approx(np.diag(slow.S).tolist(), abs=1e-9)
 
 
