@@ -14,33 +14,34 @@ from olstream import Learner
 from olstream.errors import ConfigError
 from olstream.learners import base
 from olstream.learners.base import Number, algorithm, algorithms
+from tests.learners.kinds import EVERY
 
+ROOT = Path(__file__).resolve().parents[2]
 DIGESTS = """
-import sys
 import numpy as np
-from olstream import Learner
-from olstream.learners.base import algorithms
+from tests.learners.kinds import EVERY
 
 rng = np.random.default_rng(11)
 X, labels, values = rng.normal(size=(60, 7)), rng.integers(0, 2, 60), rng.normal(size=60)
 X[rng.random(X.shape) < 0.3] = 0.0
-for name, found in algorithms().items():
-    for task in found.tasks:
-        m = Learner(name, task=task, scale="standard")
-        m.learn_many([dict(zip("abcdefg", row)) for row in X.tolist()], values if task == "regression" else labels)
-        print(name, task, m.digest())
+for kind in EVERY:
+    y = {"binary": labels, "multiclass": labels + (values > 1.0), "regression": values}[kind.task]
+    m = kind.learner(scale="standard")
+    m.learn_many([dict(zip("abcdefg", row)) for row in X.tolist()], y)
+    print(kind, m.digest())
 """
 
 
 def test_compiled_and_plain_kernels_give_the_same_bits() -> None:
-    def digests(disabled: str) -> str:
-        environ = os.environ | {"NUMBA_DISABLE_JIT": disabled}
-        done = subprocess.run([sys.executable, "-c", DIGESTS], env=environ, capture_output=True, text=True, check=True)
-        return done.stdout
+    def digests(disabled: str) -> list[str]:
+        environ = os.environ | {"NUMBA_DISABLE_JIT": disabled, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-c", DIGESTS]
+        done = subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
 
     compiled = digests("0")
 
-    assert compiled.count("\n") == sum(len(found.tasks) for found in algorithms().values())
+    assert [line.rpartition(" ")[0] for line in compiled] == [str(kind) for kind in EVERY]
     assert digests("1") == compiled
 
 
