@@ -67,6 +67,31 @@ def test_every_number_has_a_range_and_is_refused_by_name_outside_it(found: base.
                 assert found.check(task, {param.name: np.float64(inside)})[param.name] == inside
 
 
+DEFAULTS: dict[str, dict[str, object]] = {
+    "perceptron": {"averaged": False},
+    "pa": {},
+    "pa1": {"C": 1.0},
+    "pa2": {"C": 1.0},
+    "cw": {"eta": 0.9, "a": 1.0, "form": "stdev", "covariance": "diagonal"},
+    "scw1": {"C": 1.0, "eta": 0.75, "a": 1.0, "covariance": "diagonal", "diagonal": "drop"},
+    "scw2": {"C": 1.0, "eta": 0.9, "a": 1.0, "covariance": "diagonal", "diagonal": "drop"},
+    "arow": {"r": 1.0, "a": 1.0, "covariance": "diagonal", "diagonal": "drop", "covariance_max": 2000},
+    "nherd": {"C": 1.0, "a": 1.0, "covariance": "diagonal", "diagonal": "project"},
+    "ogd": {"loss": None, "eta": 1.0, "schedule": "sqrt", "l2": 0.0},
+    "pegasos": {"lambda": 1e-4, "project": False},
+    "logistic": {"eta": 0.1, "l2": 0.0},
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_defaults_are_those_that_are_documented(name: str) -> None:
+    found = algorithm(name).check("binary", {})
+
+    assert {key: found.get(key) for key in DEFAULTS[name]} == DEFAULTS[name]
+    regression = algorithm(name).check("regression", {}) if "regression" in algorithm(name).tasks else {}
+    assert regression.get("eps") == {"arow": 0.0, "ogd": 0.1, **dict.fromkeys(("pa", "pa1", "pa2"), 0.1)}.get(name)
+
+
 def test_bounds_are_outside_or_inside_as_the_range_says() -> None:
     for name, param, inside, outside in (
         ("cw", "eta", (0.5000001, 0.9999999), (0.5, 1.0, 0.0)),

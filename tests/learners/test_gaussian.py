@@ -200,3 +200,38 @@ def test_what_is_learnt_again_and_again_is_forgotten_a_little_each_time_and_neve
 
     assert steady.variances()["0"] < 0.05 < 0.2 < forgetful.variances()["0"] < 1.0
     assert forgetful.variances()["1"] == 1.0
+
+
+DIRECT = [kind for kind in SECOND_ORDER if kind.task == "multiclass" and kind.multiclass == "direct"]
+
+
+@pytest.mark.parametrize("kind", DIRECT, ids=map(str, DIRECT))
+def test_classes_that_took_no_part_keep_mean_and_covariance_to_the_last_bit(kind: Kind) -> None:
+    m = kind.learner(bias=False, classes=[0, 1, 2])
+    m.learn(np.ones(5), 0)
+    is_shared = kind.params.get("covariance") == "shared"
+
+    for x, y in rows_of(kind):
+        before, scores = beliefs(m), dict(m.predict(x).scores or {})
+        m.learn(x, y)
+
+        rival = max((k for k in scores if k != str(y)), key=lambda k: scores[k], default=None)
+        for label, (mu, S) in before.items():
+            if label not in (str(y), rival):
+                assert beliefs(m)[label].mu.tolist() == mu.tolist()
+                assert is_shared or beliefs(m)[label].S.tolist() == S.tolist()
+
+
+@second_order_kind
+def test_the_order_of_rows_matters(kind: Kind) -> None:
+    if kind.name == "arow" and kind.task == "regression" and kind.params.get("covariance") == "full":
+        pytest.skip("it is least squares, whose order is none")
+    rows = list(rows_of(kind))
+    straight, backwards = kind.learner(bias=False), kind.learner(bias=False)
+
+    for (x, y), (other, label) in zip(rows, reversed(rows), strict=True):
+        straight.learn(x, y)
+        backwards.learn(other, label)
+
+    for label, (mu, _) in beliefs(straight).items():
+        assert mu != pytest.approx(beliefs(backwards)[label].mu, rel=1e-6)
