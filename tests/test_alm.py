@@ -212,6 +212,26 @@ def test_a_huge_c_is_the_hard_margin(C: float) -> None:
     assert found.objective == pytest.approx(svm(X, y, 1e4).objective, rel=1e-5)
 
 
+@pytest.mark.parametrize("C", [1e6, 1e8])
+def test_classes_that_overlap_take_no_longer_with_a_huge_c(C: float) -> None:
+    X, y, _ = drawn(17, m=300, n=10)
+
+    found = svm(X, y, C)
+
+    assert found.converged
+    assert found.iterations <= 40 and found.newton_steps <= 400
+    assert certified(X, y, found, C) < 1e-6
+
+
+def test_where_rounding_keeps_the_gap_open_it_stops_and_says_so() -> None:
+    X, y, _ = drawn(17, m=300, n=10)
+
+    found = svm(X, y, 1e12, tol=1e-12)
+
+    assert not found.converged
+    assert found.gap < 1e-3 and found.iterations < 100
+
+
 def test_a_c_beyond_the_digits_of_a_double_is_refused_where_classes_overlap() -> None:
     X, y, t = drawn(8)
 
