@@ -338,10 +338,12 @@ def test_a_start_out_of_bounds_is_brought_within() -> None:
 def test_the_same_rows_give_the_same_bits() -> None:
     X, y, _ = drawn(14, m=300, n=20)
 
-    first, second = svm(X, y), svm(X.copy(), y.copy())
+    first, second = svm(X, y), svm(scipy.sparse.csr_array(X), y.copy())
+    third, fourth = (svm(X, y, 2.0, start=(each.w.copy(), each.lam)) for each in (first, second))
 
-    assert first.w.tobytes() == second.w.tobytes()
-    assert first.lam.tobytes() == second.lam.tobytes()
+    for one, other in ((first, second), (third, fourth)):
+        assert one.w.tobytes() == other.w.tobytes()
+        assert one.lam.tobytes() == other.lam.tobytes()
 
 
 @pytest.mark.parametrize(("args", "said"), [
