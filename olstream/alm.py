@@ -18,8 +18,9 @@ Optimization Methods and Software 35, 2020.
 
 Departures from the paper: all is scaled to rows of norm at most 1 and targets of at most 1; σ starts at 5 C
 in these units, where the flat part of the prox is about as wide as a margin; the step t is where φ stops
-falling along the direction, which spares most Newton steps where C is large; and the gap P - D has to be
-small too, which bounds the distance to the optimum where residuals do not.
+falling along the direction, which spares most Newton steps where C is large; the gap P - D has to be small
+too, which bounds the distance to the optimum where residuals do not; and w is that of the last Newton step
+where -Bᵀ λ costs more, because its terms cancel: with columns of very different size.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ from olstream.matrix import Entries, Rows, dot, entries_of
 SIGMA_GROWTH: Final = 5.0
 SIGMA_FIRST: Final = 5.0  # times C
 SIGMA_FIRST_C_MAX: Final = 1e3
-SIGMA_MAX: Final = 1e15
+SIGMA_MAX: Final = 1e31
 NEWTON_STEPS_MAX: Final = 200
 HALVINGS_MAX: Final = 60
 SLOPE_LEFT: Final = 0.1
 STALLED: Final = 15  # iterations after which a smaller gap is not to be expected: doubles have no better
 # C in units of the rows. Beyond the first the margin is taken for hard, which is exact where no multiplier comes near
 # it; where one does, the classes overlap, and that beyond the second rounding decides.
-HARD: Final = (1e8, 1e14)
+HARD: Final = (1e8, 1e30)
 TOO_FAR_APART: Final = "C and the sizes of the numbers are too far apart for doubles: a smaller C, or scaled rows"
 SOFTEST_EXPONENT: Final = -400  # of 2; there w is too small to change a margin by a bit
 
@@ -102,8 +103,8 @@ def svm(
     for hardest in HARD:
         problem = _problem(entries, targets, C * h, eps, unit, hardest)
         found = _outer(problem, *problem.nearer(w, lam), tol, iterations_max)
-        is_at_limit = bool(np.any((np.abs(found.lam) >= hardest * (1.0 - 1e-9)) & (unit.cost_in(C * h) > hardest)))
-        if not is_at_limit:
+        is_clipped = unit.cost_in(C * h) > hardest
+        if not np.any(is_clipped) or (found.converged and np.all(np.abs(found.lam[is_clipped]) < 0.999 * hardest)):
             return _in_given_units(found, entries, unit)
         w, lam = found.w, found.lam
     raise ValueError(TOO_FAR_APART)
@@ -240,12 +241,14 @@ def _outer(problem: _Problem, w: F64, lam: F64, tol: float, iterations_max: int)
         rp = _norm(s - inner.Bw - d) / d_size
         rd = _norm(w - u) / (1.0 + _norm(w))
         rc = _norm(lam - problem.multipliers(s + lam, 1.0)) / (1.0 + _norm(s))
-        primal, dual = problem.primal(u), problem.dual(lam, u)
+        primal, dual, chosen = problem.primal(u), problem.dual(lam, u), u
+        if (other := problem.primal(w)) < primal - 0.1 * tol * abs(primal):  # u is a sum that cancels
+            primal, chosen = other, w
         gap = max(0.0, primal - dual) / max(primal + abs(dual), floor, 1e-300)
         residual = max(rp, rd, rc)
         done = max(residual, gap) <= tol
         if best is None or done or gap < best.gap:
-            best = _Found(u, lam, primal, gap, residual, k + 1, steps, done)
+            best = _Found(chosen, lam, primal, gap, residual, k + 1, steps, done)
         if done or k + 1 - best.iterations == STALLED:
             break
         if rp > max(0.5 * rp_before, 0.1 * tol):

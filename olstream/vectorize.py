@@ -235,17 +235,26 @@ def _one_by_one(vocabulary: Vocabulary, run: Sequence[Any], learnt: Sequence[boo
 def _entries(vocabulary: Vocabulary, features: Any, is_learnt: bool) -> list[Entry]:
     """The entries of one row, sorted; among those under UNSEEN the value decides."""
     numbers, categories, category = vocabulary.numbers, vocabulary.categories, vocabulary.category
+    told = vocabulary.text
     entries: list[Entry] = [(BIAS, 1.0, 0)] if vocabulary.bias else []
     unknown: list[tuple[str, str | None, float]] = []
     for name, value in _items(features, vocabulary, is_learnt):
-        if isinstance(value, str) or name in category:
-            texts = categories.get(name, {})
-            for text, amount in _texts(vocabulary, name, value):
-                column = texts.get(text)
+        if told and name in told and isinstance(value, str):
+            known = categories.get(name, {})
+            for text, amount in told[name].values(value).items():
+                column = known.get(text)
                 if column is None:
                     unknown.append((name, text, amount))
                 else:
                     entries.append((column, amount, 0))
+        elif isinstance(value, str) or name in category:
+            text = _text(value)
+            texts = categories.get(name)
+            column = None if texts is None else texts.get(text)
+            if column is None:
+                unknown.append((name, text, 1.0))
+            else:
+                entries.append((column, 1.0, 0))
         else:
             column = numbers.get(name)
             if column is None:
@@ -288,12 +297,6 @@ def _items(features: Any, vocabulary: Vocabulary, is_learnt: bool) -> Iterable[t
             return zip(map(str, features.positions.tolist()), features.values.tolist(), strict=True)
         features = features.dense()
     return ((str(i), value) for i, value in enumerate(features))
-
-
-def _texts(vocabulary: Vocabulary, name: str, value: str | float) -> Iterable[tuple[str, float]]:
-    """What a value says as categories: itself, or the words that are in it."""
-    words = vocabulary.text.get(name) if isinstance(value, str) else None
-    return [(_text(value), 1.0)] if words is None else words.values(str(value)).items()
 
 
 def _text(value: str | float) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from olstream import evaluate
 from olstream.evaluate import CONFUSION_MAX
-from tests.reference import Tally as SlowTally
+from tests.references.tally import Tally as SlowTally
 
 
 def rows(n: int, classes: int = 3, seed: int = 0) -> tuple[Any, ...]:

@@ -108,6 +108,19 @@ def test_entries_of_one_place_add_up() -> None:
     assert entries.rows(np.array([2.0, 1.0]), 0).times(np.array([1.0, 10.0])).tolist() == [43.0, 0.0]
 
 
+def test_entries_in_any_order_make_the_same_system() -> None:
+    A, g = drawn(9, 6, 0.8)
+    rows, indices = np.nonzero(A)
+    order = np.lexsort((np.random.default_rng(0).random(rows.size), rows))
+    halves = np.repeat(order, 2)
+    bounds = np.append(0, np.cumsum(2 * np.bincount(rows, minlength=9)))
+    mixed = SimpleNamespace(indptr=bounds, indices=indices[halves], data=A[rows, indices][halves] / 2.0)
+
+    d, _ = entries_of(mixed, 6).rows(np.ones(9), 0).newton(np.ones(9, np.bool_), 2.0, g, 0.0)
+
+    assert d == pytest.approx(-np.linalg.solve(np.eye(6) + 2.0 * A.T @ A, g), abs=1e-12)
+
+
 def test_rows_may_stand_in_the_middle_of_longer_arrays() -> None:
     ring = SimpleNamespace(indptr=[2, 3, 5], indices=[9, 9, 1, 0, 1, 9], values=[0.0, 0.0, 5.0, 6.0, 7.0, 0.0])
 

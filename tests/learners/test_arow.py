@@ -9,7 +9,8 @@ import pytest
 
 from olstream import Learner
 from olstream.errors import ConfigError
-from tests.reference import Arow
+from tests.learners.beliefs import beliefs, labels_for, sparse_rows
+from tests.references.gaussian import Arow, Gaussian
 
 
 @pytest.mark.parametrize(("r", "weight", "variance"), [(0.1, 0.9090909, 0.0909091), (1, 0.5, 0.5),
@@ -43,14 +44,14 @@ def test_arow_agrees_with_the_paper_row_by_row(seed: int) -> None:
     X, y = rng.normal(size=(80, 6)), rng.choice([-1.0, 1.0], 80)
     X[rng.random(X.shape) < 0.4] = 0.0
     h = rng.uniform(0.2, 3.0, 80)
-    m, slow = Learner("arow", params={"r": 0.7, "a": 1.5}, bias=False), Arow(6, 0.7, 1.5)
+    m, slow = Learner("arow", params={"r": 0.7, "a": 1.5}, bias=False), Gaussian(6, Arow(0.7), "drop", 1.5)
 
     reports = m.learn_many(X, y.astype(int), h)
 
     for i, report in enumerate(reports):
         expected = slow.learn(X[i], y[i], h[i])
         assert {key: getattr(report, key) for key in expected} == pytest.approx(expected, abs=1e-9)
-    assert list(m.weights().values()) == pytest.approx(slow.w.tolist(), abs=1e-9)
+    assert list(m.weights().values()) == pytest.approx(slow.mu.tolist(), abs=1e-9)
     assert list(m.variances().values()) == pytest.approx(np.diag(slow.S).tolist(), abs=1e-9)
 
 
@@ -114,3 +115,94 @@ def test_a_feature_of_value_0_keeps_its_weight_and_its_variance_to_the_last_bit(
         m.learn([float(rng.normal()), 0.0, float(rng.normal())], y)
 
         assert (m.weights()["1"], m.variances()["1"]) == before
+
+
+def test_the_full_form_is_ridge_regression_on_the_rows_that_it_learnt() -> None:
+    X, y = sparse_rows(80, 5, 0), labels_for("binary", 80, 0)
+    h = np.random.default_rng(0).uniform(0.2, 3.0, 80)
+    m = Learner("arow", params={"r": 0.7, "a": 2.0, "covariance": "full"}, bias=False)
+
+    reports = m.learn_many(X, y, h)
+
+    learnt = np.array([report.updated for report in reports])
+    A, b, weight = X[learnt], y[learnt], h[learnt] / 0.7
+    precision = np.eye(5) / 2.0 + (A.T * weight) @ A
+    assert 20 < learnt.sum() < 80
+    mu, S = beliefs(m)[None]
+    assert mu == pytest.approx(np.linalg.solve(precision, A.T @ (weight * b)), abs=1e-8)
+    assert pytest.approx(np.linalg.inv(precision), abs=1e-8) == S
+
+
+def test_a_regression_is_ridge_regression_on_all_rows() -> None:
+    X, y = sparse_rows(80, 5, 1), labels_for("regression", 80, 1)
+    X[5], y[5] = X[4], 0.0  # met, then asked for again exactly as it is
+    m = Learner("arow", "regression", {"r": 0.7, "a": 2.0, "covariance": "full"}, bias=False)
+
+    reports = m.learn_many(X, y)
+
+    precision = np.eye(5) / 2.0 + X.T @ X / 0.7
+    mu, S = beliefs(m)[None]
+    assert mu == pytest.approx(np.linalg.solve(precision, X.T @ y / 0.7), abs=1e-8)
+    assert pytest.approx(np.linalg.inv(precision), abs=1e-8) == S
+    assert all(report.updated for report in reports)
+
+
+def test_a_regression_without_a_tube_grows_certain_also_of_what_it_met_exactly() -> None:
+    m = Learner("arow", "regression", bias=False)
+
+    report = m.learn({"x": 1.0}, 0.0)
+
+    assert (report.loss, report.step, report.updated) == (0.0, 0.0, True)
+    assert m.weights() == {"x": 0.0}
+    assert m.variances() == {"x": pytest.approx(0.5)}
+
+
+@pytest.mark.parametrize("params", [{}, {"covariance": "full"}])
+def test_a_regression_with_a_tube_learns_from_what_is_outside_alone(params: dict[str, str]) -> None:
+    m = Learner("arow", "regression", {"eps": 0.5, "r": 0.7, **params}, bias=False)
+    m.learn(np.ones(4), 0.0)
+    updates = 0
+
+    for x, target in zip(sparse_rows(60, 4, 2), labels_for("regression", 60, 2), strict=True):
+        before = beliefs(m)[None]
+        report = m.learn(x, target)
+
+        loss, v = report.loss or 0.0, report.variance or 0.0
+        assert loss == pytest.approx(max(0.0, abs(target - report.score) - 0.5))
+        assert report.updated == (loss > 0.0)
+        assert report.loss_after == pytest.approx(loss * 0.7 / (v + 0.7), abs=1e-12)
+        if not report.updated:
+            assert beliefs(m)[None].S.tolist() == before.S.tolist()
+        updates += report.updated
+    assert 0 < updates < 60
+
+
+@pytest.mark.parametrize("params", [{}, {"covariance": "full"}, {"diagonal": "project"}])
+def test_what_is_left_of_the_loss_is_what_the_paper_says(params: dict[str, str]) -> None:
+    m = Learner("arow", params={"r": 0.7, **params}, bias=False)
+    updates = 0
+
+    for x, label in zip(sparse_rows(60, 4, 3), labels_for("binary", 60, 3), strict=True):
+        before = m.variances()
+        report = m.learn(x, label)
+
+        loss, v = report.loss or 0.0, report.variance or 0.0
+        assert report.loss_after == pytest.approx(loss * 0.7 / (v + 0.7), abs=1e-12)
+        assert report.step == pytest.approx(loss / (v + 0.7))
+        assert report.updated or m.variances() == before
+        updates += report.updated
+    assert 0 < updates < 60
+
+
+@pytest.mark.parametrize(("covariance", "variance"), [("diagonal", 2 / 3), ("full", 2 / 3), ("shared", 1 / 2)])
+def test_a_step_for_two_classes_by_hand(covariance: str, variance: float) -> None:
+    m = Learner("arow", "multiclass", {"covariance": covariance}, bias=False, classes=["a", "b", "c"])
+
+    report = m.learn({"x": 1.0}, "b")
+
+    # Each class has variance 1, the margin 2: alpha = 1 / (2 + r); beta is the same, of a shared S it is 1 / (1 + r)
+    assert (report.margin, report.loss, report.variance) == (0.0, 1.0, 2.0)
+    assert report.step == pytest.approx(1 / 3)
+    assert m.weights() == {"a": {"x": pytest.approx(-1 / 3)}, "b": {"x": pytest.approx(1 / 3)}, "c": {"x": 0.0}}
+    assert m.variances()["b"] == {"x": pytest.approx(variance)}
+    assert m.variances()["c"] == {"x": 1.0 if covariance != "shared" else pytest.approx(variance)}

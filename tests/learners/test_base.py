@@ -14,33 +14,34 @@ from olstream import Learner
 from olstream.errors import ConfigError
 from olstream.learners import base
 from olstream.learners.base import Number, algorithm, algorithms
+from tests.learners.kinds import EVERY
 
+ROOT = Path(__file__).resolve().parents[2]
 DIGESTS = """
-import sys
 import numpy as np
-from olstream import Learner
-from olstream.learners.base import algorithms
+from tests.learners.kinds import EVERY
 
 rng = np.random.default_rng(11)
 X, labels, values = rng.normal(size=(60, 7)), rng.integers(0, 2, 60), rng.normal(size=60)
 X[rng.random(X.shape) < 0.3] = 0.0
-for name, found in algorithms().items():
-    for task in found.tasks:
-        m = Learner(name, task=task, scale="standard")
-        m.learn_many([dict(zip("abcdefg", row)) for row in X.tolist()], values if task == "regression" else labels)
-        print(name, task, m.digest())
+for kind in EVERY:
+    y = {"binary": labels, "multiclass": labels + (values > 1.0), "regression": values}[kind.task]
+    m = kind.learner(scale="standard")
+    m.learn_many([dict(zip("abcdefg", row)) for row in X.tolist()], y)
+    print(kind, m.digest())
 """
 
 
 def test_compiled_and_plain_kernels_give_the_same_bits() -> None:
-    def digests(disabled: str) -> str:
-        environ = os.environ | {"NUMBA_DISABLE_JIT": disabled}
-        done = subprocess.run([sys.executable, "-c", DIGESTS], env=environ, capture_output=True, text=True, check=True)
-        return done.stdout
+    def digests(disabled: str) -> list[str]:
+        environ = os.environ | {"NUMBA_DISABLE_JIT": disabled, "PYTHONPATH": str(ROOT)}
+        command = [sys.executable, "-c", DIGESTS]
+        done = subprocess.run(command, env=environ, cwd=ROOT, capture_output=True, text=True, check=True)
+        return done.stdout.splitlines()
 
     compiled = digests("0")
 
-    assert compiled.count("\n") == sum(len(found.tasks) for found in algorithms().values())
+    assert [line.rpartition(" ")[0] for line in compiled] == [str(kind) for kind in EVERY]
     assert digests("1") == compiled
 
 
@@ -64,6 +65,31 @@ def test_every_number_has_a_range_and_is_refused_by_name_outside_it(found: base.
                         found.check(task, {param.name: value})
                 inside = 2.0 if param.whole or param.below is None else 0.75
                 assert found.check(task, {param.name: np.float64(inside)})[param.name] == inside
+
+
+DEFAULTS: dict[str, dict[str, object]] = {
+    "perceptron": {"averaged": False},
+    "pa": {},
+    "pa1": {"C": 1.0},
+    "pa2": {"C": 1.0},
+    "cw": {"eta": 0.9, "a": 1.0, "form": "stdev", "covariance": "diagonal"},
+    "scw1": {"C": 1.0, "eta": 0.75, "a": 1.0, "covariance": "diagonal", "diagonal": "drop"},
+    "scw2": {"C": 1.0, "eta": 0.9, "a": 1.0, "covariance": "diagonal", "diagonal": "drop"},
+    "arow": {"r": 1.0, "a": 1.0, "covariance": "diagonal", "diagonal": "drop", "covariance_max": 2000},
+    "nherd": {"C": 1.0, "a": 1.0, "covariance": "diagonal", "diagonal": "project"},
+    "ogd": {"loss": None, "eta": 1.0, "schedule": "sqrt", "l2": 0.0},
+    "pegasos": {"lambda": 1e-4, "project": False},
+    "logistic": {"eta": 0.1, "l2": 0.0},
+}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_defaults_are_those_that_are_documented(name: str) -> None:
+    found = algorithm(name).check("binary", {})
+
+    assert {key: found.get(key) for key in DEFAULTS[name]} == DEFAULTS[name]
+    regression = algorithm(name).check("regression", {}) if "regression" in algorithm(name).tasks else {}
+    assert regression.get("eps") == {"arow": 0.0, "ogd": 0.1, **dict.fromkeys(("pa", "pa1", "pa2"), 0.1)}.get(name)
 
 
 def test_bounds_are_outside_or_inside_as_the_range_says() -> None:

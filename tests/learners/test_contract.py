@@ -11,8 +11,9 @@ import pytest
 
 from olstream import Learner
 from olstream.learners.base import Task
-from tests.learners.kinds import REGRESSORS, SEVERAL, Kind, every_kind
+from tests.learners.kinds import EVERY, REGRESSORS, SEVERAL, Kind, every_kind
 
+BINARY = [kind for kind in EVERY if kind.task == "binary"]
 SIZES = (1e-150, 1e-100, 1e-10, 1.0, 1e10, 1e100, 1e150)
 
 
@@ -81,6 +82,53 @@ def test_no_size_of_numbers_makes_the_state_anything_but_finite(kind: Kind, bias
         assert all(x is None or math.isfinite(x) for x in shown), f"row {i}: {report}"
         assert report.updated or report.step == 0
     assert all(map(math.isfinite, numbers_of(m)))
+
+
+@every_kind
+def test_a_row_that_is_skipped_leaves_everything_as_it_was(kind: Kind) -> None:
+    rng = np.random.default_rng(3)
+    m = kind.learner(bias=False, classes=None if kind.task == "regression" else ["0", "1"])
+    m.learn_many([{"x": 1.0, "y": 1.0, "z": 1.0}] * 2, labels_of(kind, rng, 2))
+    goes_on = kind.shrinks or kind.is_descent or "averaged" in kind.params  # a round that is zero counts
+    skipped = 0
+    for label in labels_of(kind, rng, 80):
+        row = {key: float(rng.choice([-1, 1]) * 10.0 ** rng.uniform(-300, 308)) for key in "xyz"}
+        before = m._model.state()[1]
+
+        report = m.learn(row, label)
+
+        if report.skip_reason == "overflow" or (report.skip_reason is not None and not goes_on):
+            skipped += 1
+            after = m._model.state()[1]
+            changed = [key for key in before if not np.array_equal(before[key], after[key])]
+            assert all(key.startswith("tally.") for key in changed)
+            assert report.score_after == report.score
+        assert not (report.updated and report.skip_reason)
+    assert skipped > 5 or goes_on
+
+
+def labels_of(kind: Kind, rng: np.random.Generator, n: int) -> list[Any]:
+    if kind.task == "regression":
+        return [float(10.0 ** rng.uniform(-300, 308)) for _ in range(n)]
+    return [str(rng.integers(2)) for _ in range(n)]
+
+
+@every_kind
+def test_a_row_whose_norm_no_double_holds_is_taken_for_the_zero_vector(kind: Kind) -> None:
+    m = kind.learner(bias=False)
+    m.learn({"x": 1.0}, labels(kind.task)[0])
+
+    report = m.learn({"x": 1e200, "new": 1e200}, labels(kind.task)[1])
+
+    assert (report.skip_reason, report.updated, report.step) == ("zero_norm", False, 0.0)
+    assert _of(m.weights(), "new") == [0.0] * len(_of(m.weights(), "new"))
+
+
+@pytest.mark.parametrize("kind", BINARY, ids=map(str, BINARY))
+def test_a_score_of_0_is_of_the_positive_class(kind: Kind) -> None:
+    m = kind.learner(classes=["no", "yes"])
+
+    assert (m.predict({"x": 1.0}).score, m.predict({"x": 1.0}).label) == (0.0, "yes")
 
 
 @every_kind

@@ -73,6 +73,7 @@ AVERAGED = [
 @pytest.mark.parametrize("kind", AVERAGED, ids=map(str, AVERAGED))
 def test_the_averaged_perceptron_predicts_with_the_mean_of_the_weights_after_every_round(kind: Kind) -> None:
     X, y = sparse_rows(60, 4, 1), labels_for(kind.task, 60, 1)
+    X[20] = 0.0  # a round too
     declared = [0, 1, 2] if kind.task == "multiclass" else [-1, 1]
     averaged, plain = (m for m in (kind.learner(bias=False, classes=declared),
                                    kind.learner({"averaged": False}, bias=False, classes=declared)))  # fmt: skip
