@@ -56,9 +56,7 @@ def one(lesson: Kernel, p: F64) -> Run:
     return run
 
 
-def many(
-    lesson: Kernel, p: F64, reach: Kernel | None = None, score: Kernel = plain, counts_alone: bool = False
-) -> Run:
+def many(lesson: Kernel, p: F64, reach: Kernel | None = None, score: Kernel = plain, counts_alone: bool = False) -> Run:
     """The pass for one weight vector per class. `reach` gives the variance of a class's score, where there is one.
 
     `counts_alone`: the lesson is also given rows that know no other class, with -1 for the rival.

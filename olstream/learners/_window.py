@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -33,41 +32,26 @@ class Kept(NamedTuple):
 
 
 class Window:
-    """At most `most` examples, the oldest first."""
+    """The last `most` examples, the oldest first; and those before them until `put_lam` says what was learnt."""
 
     def __init__(self, most: int) -> None:
-        self.rows: deque[Kept] = deque(maxlen=most)
+        self.most = most
+        self.rows: list[Kept] = []
 
     def add(self, indices: I64, values: F64, target: float, weight: float) -> None:
         self.rows.append(Kept(indices.copy(), values.copy(), target, weight, np.zeros(0)))
 
     def let_go(self, n: int) -> None:
         """The newest n."""
-        for _ in range(min(n, len(self.rows))):
-            self.rows.pop()
-
-    def matrix(self) -> Matrix:
-        ends = np.cumsum([0, *(row.indices.size for row in self.rows)])
-        indices = np.concatenate([np.zeros(0, np.int64), *(row.indices for row in self.rows)])
-        return Matrix(ends, indices, np.concatenate([np.zeros(0), *(row.values for row in self.rows)]))
+        del self.rows[len(self.rows) - n :]
 
     @property
-    def targets(self) -> F64:
-        return np.array([row.target for row in self.rows], np.float64)
-
-    @property
-    def weights(self) -> F64:
-        return np.array([row.weight for row in self.rows], np.float64)
-
-    def lam(self, classes: int) -> F64:
-        """(classes, m)."""
-        found = np.zeros((classes, len(self.rows)))
-        for i, row in enumerate(self.rows):
-            found[: row.lam.size, i] = row.lam
-        return found
+    def last(self) -> list[Kept]:
+        return self.rows[-self.most :]
 
     def put_lam(self, lam: F64) -> None:
-        self.rows = deque((row._replace(lam=lam[:, i].copy()) for i, row in enumerate(self.rows)), self.rows.maxlen)
+        """The multipliers (classes, m) of the last rows."""
+        self.rows = [row._replace(lam=lam[:, i].copy()) for i, row in enumerate(self.last)]
 
     @property
     def nbytes(self) -> int:
@@ -75,11 +59,11 @@ class Window:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """A copy, by name; nothing where none are kept."""
-        if not self.rows.maxlen:
+        if not self.most:
             return {}
         classes = max((row.lam.size for row in self.rows), default=0)
-        found: dict[str, NDArray[Any]] = dict(zip(("indptr", "indices", "values"), self.matrix(), strict=True))
-        found |= {"targets": self.targets, "weights": self.weights, "lam": self.lam(classes)}
+        found: dict[str, NDArray[Any]] = dict(zip(("indptr", "indices", "values"), matrix_of(self.rows), strict=True))
+        found |= {"targets": targets_of(self.rows), "weights": weights_of(self.rows), "lam": lam_of(self.rows, classes)}
         return {PREFIX + name: array for name, array in found.items()}
 
     def take(self, saved: Mapping[str, NDArray[Any]]) -> None:
@@ -91,6 +75,28 @@ class Window:
         for i, (target, weight) in enumerate(zip(targets.tolist(), weights.tolist(), strict=True)):
             part = slice(indptr[i], indptr[i + 1])
             self.rows.append(Kept(indices[part].copy(), values[part].copy(), target, weight, lam[:, i].copy()))
+
+
+def matrix_of(rows: Sequence[Kept]) -> Matrix:
+    ends = np.cumsum([0, *(row.indices.size for row in rows)])
+    indices = np.concatenate([np.zeros(0, np.int64), *(row.indices for row in rows)])
+    return Matrix(ends, indices, np.concatenate([np.zeros(0), *(row.values for row in rows)]))
+
+
+def targets_of(rows: Sequence[Kept]) -> F64:
+    return np.array([row.target for row in rows], np.float64)
+
+
+def weights_of(rows: Sequence[Kept]) -> F64:
+    return np.array([row.weight for row in rows], np.float64)
+
+
+def lam_of(rows: Sequence[Kept], classes: int) -> F64:
+    """(classes, m)."""
+    found = np.zeros((classes, len(rows)))
+    for i, row in enumerate(rows):
+        found[: row.lam.size, i] = row.lam
+    return found
 
 
 def in_order(arrays: Mapping[str, NDArray[Any]], columns: I64) -> dict[str, NDArray[Any]]:

@@ -25,6 +25,7 @@ from olstream.learners._linear import hinge
 from olstream.learners._rows import before, has_size, is_barred, many, one
 from olstream.learners._score import LARGEST, NORMAL, clamp, dot, squared
 from olstream.learners._state import Anatomy, Arrays, LinearState
+from olstream.learners._window import lam_of, matrix_of, targets_of, weights_of
 from olstream.learners.base import (
     BARRED,
     KNOWN,
@@ -133,10 +134,10 @@ class _Windowed:
             found = self._solutions(state, classes)
         except ValueError:  # C and the sizes of the numbers are too far apart: what is new goes again
             state.window.let_go(int(a.counters[0, NEW]))
+            a.counters[0] -= a.counters[0, NEW]
             codes[SKIP, row] = OVERFLOW
             return
-        finally:
-            a.counters[0, NEW] = 0.0
+        a.counters[0, NEW] = 0.0
         state.window.put_lam(np.array([solution.lam for solution in found]))
         codes[UPDATED, row] = any(np.any(a.weights[k] != solution.w) for k, solution in enumerate(found))
         for k, solution in enumerate(found):
@@ -150,15 +151,15 @@ class _Windowed:
             out[after, row] = again.numbers[number, 0]
 
     def _solutions(self, state: LinearState, classes: int) -> list[Solution]:
-        window, weights, given = state.window, state.held.weights, self.given
-        matrix, targets, lam = window.matrix(), window.targets, window.lam(classes)
+        rows, weights, given = state.window.last, state.held.weights, self.given
+        matrix, targets, lam = matrix_of(rows), targets_of(rows), lam_of(rows, classes)
         return [
             svm(
                 matrix,
                 np.where(targets == k, 1.0, -1.0) if self.task == "multiclass" else targets,
                 C=given["C"],
                 eps=given["eps"] if self.task == "regression" else None,
-                weight=window.weights,
+                weight=weights_of(rows),
                 tol=given["tol"],
                 start=(weights[k], lam[k]),
                 columns=weights.shape[1],

@@ -56,7 +56,7 @@ class MulticlassPerceptron(ByClass):
 
     def learn(self, x: Vector, k: int, h: float = 1.0) -> Report:
         told = super().learn(x, k, h)
-        if h > 0.0 and len(self.W) > 1:
+        if h > 0.0:
             self.history.append(self.W.copy())
         return told
 
@@ -80,7 +80,7 @@ class MulticlassPerceptron(ByClass):
         return [part / sum(above) for part in above]
 
     def average(self) -> Matrix:
-        """The mean of W after every round with two classes or more; a class had zeros before it appeared."""
+        """The mean of W after every round; a class had zeros before it appeared."""
         padded = [np.vstack([W, np.zeros((len(self.W) - len(W), W.shape[1]))]) for W in self.history]
         return np.asarray(np.mean(padded, axis=0))
 
