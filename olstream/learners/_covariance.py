@@ -33,6 +33,7 @@ Kernel: TypeAlias = Callable[..., Any]
 # How S stays diagonal after a step: by the diagonal of the full result, of the full precision, or of NHERD's own map
 DIAGONALS: Final = ("drop", "project", "exact")
 _PROJECT, _EXACT = 1.0, 2.0
+_SMALL: Final = 1e-3  # a smaller rho loses digits in 1 - rho
 
 
 class Covariance(NamedTuple):
@@ -154,16 +155,33 @@ def _full_move(w: F64, R: F64, idx: I64, val: F64, alpha: float, work: F64) -> N
 def _full_narrow(
     R: F64, idx: I64, val: F64, v: float, own: float, beta: float, rho: float, h: float, p: F64, work: F64
 ) -> None:
-    """R -= beta / (1 + rho) S x (R^T x)^T, where rho is that of this row alone."""
+    """R -= beta / (1 + rho) S x (R^T x)^T, where rho is that of this row alone: never to zero."""
     g, sx = work[0], work[1]
+    if own < NORMAL:  # of a pair: one of them is certain already
+        return
     if own < v:
-        rho = min(1.0, math.sqrt(rho * rho + beta * (v - own)))
+        rho = math.sqrt(rho * rho + beta * (v - own))
+    rho = min(1.0, max(rho, math.sqrt(NORMAL * (squared(val) / own))))
+    if rho < _SMALL:
+        _full_narrow_far(R, g, sx, own, rho)
+        return
     coefficient = beta / (1.0 + rho)
     for i in range(g.size):
         if sx[i] != 0.0:
             root, scale = R[i], coefficient * sx[i]
             for j in range(g.size):
                 root[j] -= scale * g[j]
+
+
+@kernel
+def _full_narrow_far(R: F64, g: F64, sx: F64, own: float, rho: float) -> None:
+    """The same where 1 - rho would round to 1, and a variance to 0: all of it is taken away and rho of it put back."""
+    for i in range(g.size):
+        if sx[i] != 0.0:
+            root = R[i]
+            for j in range(g.size):
+                along = sx[i] * g[j] / own
+                root[j] = root[j] - along + rho * along
 
 
 FIRST: Final = Covariance(_first_reach, _first_can_move, _first_move, _first_narrow, has_variance=False)

@@ -104,7 +104,7 @@ def _variance(l: float, m: float, v: float, h: float, p: F64) -> tuple[float, fl
     alpha = max(0.0, (c / (b + root) if b > 0.0 else root - b) / (4.0 * phi * v))
     kappa = 2.0 * alpha * phi
     grown = 1.0 + min(kappa * v, HUGE * HUGE)
-    return alpha, kappa / grown, 1.0 / math.sqrt(grown)
+    return alpha, min(kappa / grown, 1.0 / v), 1.0 / math.sqrt(grown)
 
 
 def _own(given: Mapping[str, Any]) -> tuple[Rule, list[float]]:

@@ -30,9 +30,9 @@ PAPER: Final = "Crammer, Lee. Learning via Gaussian Herding. NIPS 2010"
 @kernel
 def _nherd(l: float, m: float, v: float, h: float, p: F64) -> tuple[float, float, float]:  # noqa: E741
     c = p[0] * h
-    cv = min(c * v, 1e300)
-    rho = 1.0 / (1.0 + cv)
-    return l / (v + 1.0 / c), c * rho * ((2.0 + cv) * rho), rho
+    n = v + 1.0 / c
+    rho = 1.0 / (1.0 + min(c * v, 1e300))
+    return l / n, (1.0 + rho) / n, rho  # β as above: 1 + ρ = (2 + C h v) / (1 + C h v)
 
 
 def _own(given: Mapping[str, Any]) -> tuple[Rule, list[float]]:

@@ -111,6 +111,21 @@ def test_the_constraint_is_met_at_every_size_of_x(size: float) -> None:
     assert report.margin_after == pytest.approx(PHI * root, rel=1e-9)
 
 
+@pytest.mark.parametrize("form", ["stdev", "variance"])
+@pytest.mark.parametrize("short", [1e-3, 1e-8, 1e-14])
+def test_a_margin_that_hardly_falls_short_is_moved_by_that_little(form: str, short: float) -> None:
+    """alpha is not lost in the difference of two large numbers."""
+    m = Learner("cw", params={"form": form}, bias=False, weights={"x": PHI * (1.0 - short)})
+
+    report = m.learn({"x": 1.0}, 1)
+
+    v = m.variances()["x"]
+    lack = PHI - PHI * (1.0 - short)
+    slope = 1.0 + PHI**2 / 2.0 if form == "stdev" else 1.0 + 2.0 * PHI**2  # of m - phi sqrt(v), of m - phi v
+    assert report.step == pytest.approx(lack / slope, rel=2.0 * short + 1e-2 * (short < 1e-13))
+    assert report.margin_after == pytest.approx(PHI * (math.sqrt(v) if form == "stdev" else v), rel=1e-12)
+
+
 @pytest.mark.parametrize("name", ["cw", "pa"])
 @pytest.mark.parametrize("weight", [0.01, 7.0, 1e300])
 def test_a_hard_constraint_knows_no_importance(name: str, weight: float) -> None:
@@ -162,3 +177,14 @@ def test_two_classes_with_one_covariance_meet_the_constraint_of_their_difference
         elif report.margin is not None:
             assert report.margin >= PHI * math.sqrt(report.variance or 0.0)
     assert updates > 20
+
+
+def test_of_two_classes_each_keeps_half_its_variance_however_wrong_they_were() -> None:
+    start = {"a": {"x": -1e155}, "b": {"x": 1e155}}
+    m = Learner("cw", "multiclass", {"form": "variance", "covariance": "full"}, bias=False, weights=start)
+
+    report = m.learn({"x": 1e149}, "a")
+
+    # beta v = 1 to the last digit, and half of v is that of each
+    assert (report.margin, report.updated) == (pytest.approx(-2e304), True)
+    assert m.variances() == {"a": {"x": pytest.approx(0.5)}, "b": {"x": pytest.approx(0.5)}}

@@ -101,6 +101,25 @@ def test_logistic_regression_by_hand() -> None:
     assert m.weights()["x"] == pytest.approx(1.0 - 0.1 * cast(float, p) * 2.0)
 
 
+@pytest.mark.parametrize("task", ["binary", "multiclass"])
+def test_l2_draws_the_weights_of_logistic_regression_to_zero_in_every_round(task: Task) -> None:
+    by_class = {"a": {"x": 1.0, "absent": -2.0}, "b": {"x": -1.0, "absent": 4.0}}
+    start = by_class if task == "multiclass" else by_class["a"]
+    plain, shrunk = (
+        Learner("logistic", task, {"eta": 0.2, "l2": l2}, bias=False, classes=["b", "a"], weights=start)
+        for l2 in (0.0, 0.5)
+    )
+
+    for m in (plain, shrunk):
+        m.learn({"x": 3.0}, "a")
+
+    for k, vector in by_class.items():
+        before, after = (m.weights()[k] if task == "multiclass" else m.weights() for m in (plain, shrunk))
+        expected = {name: w - 0.1 * vector[name] for name, w in before.items()}
+        if task == "multiclass" or k == "a":
+            assert after == pytest.approx(expected)
+
+
 def test_pegasos_is_the_sum_of_its_hits() -> None:
     X, y = sparse_rows(60, 4, 2), labels_for("binary", 60, 2)
     h = np.random.default_rng(2).uniform(0.2, 2.0, 60)

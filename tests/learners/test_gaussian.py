@@ -109,6 +109,34 @@ def test_with_one_feature_full_and_diagonal_are_the_same(kind: Kind) -> None:
             assert pytest.approx(S_full, rel=1e-9) == S
 
 
+@full_kind
+@pytest.mark.parametrize("size", [1e-150, 1e12, 1e20, 1e150])
+def test_one_row_of_any_size_leaves_the_same_variance_in_a_matrix_as_in_a_diagonal(kind: Kind, size: float) -> None:
+    """Where 1 - rho rounds to 1, the plain square root would come to 0, and nothing would be learnt of x again."""
+    full, diagonal = (kind.learner({"covariance": form, "diagonal": "drop"}, bias=False) for form in
+                      ("full", "diagonal"))  # fmt: skip
+
+    for m in (full, diagonal):
+        for row, y in (({"x": 1e-3}, 0), ({"x": size}, 1), ({"x": -size}, 1), ({"x": 0.5}, 0)):
+            m.learn(row, y)
+
+    for (_, S), (_, s) in zip(beliefs(full).values(), beliefs(diagonal).values(), strict=True):
+        assert S[0, 0] == pytest.approx(s[0, 0], rel=1e-6)
+        assert S[0, 0] > 0.0
+
+
+@full_kind
+def test_no_variance_of_a_matrix_comes_to_zero_however_often_it_is_contradicted(kind: Kind) -> None:
+    for row in ({"x": 1.0}, {"x": 1e150}, {"x": 1e100, "tiny": 1e-100}, {"x": 3.0, "y": -1e10}):
+        m = kind.learner(bias=False)
+        for i in range(300):
+            m.learn(row, float(i % 2))
+
+        for mu, S in beliefs(m).values():
+            assert np.all(np.isfinite(mu)) and np.all(np.isfinite(S))
+            assert np.all(np.diag(S) > 0.0)
+
+
 @pytest.mark.parametrize("name", ["arow", "nherd", "scw1", "cw"])
 def test_the_diagonal_of_the_precision_is_no_larger_than_that_of_the_covariance(name: str) -> None:
     drop, project = (Learner(name, params={"diagonal": form}, bias=False) for form in ("drop", "project"))

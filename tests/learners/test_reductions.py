@@ -108,3 +108,17 @@ def test_one_vs_rest_is_not_what_is_learnt_direct(kind: Kind) -> None:
         m.learn_many(sparse_rows(12, 4, 3), list("abcabcabcabc"))
 
     assert rest.weights() != direct.weights()
+
+
+def test_a_row_that_some_of_the_binary_learners_skip_is_learnt_by_the_others() -> None:
+    m = Learner("arow", "multiclass", multiclass="one_vs_rest", bias=False)
+    for label in ("a", "b"):
+        m.learn({"x": 1e150}, label)  # both are certain of x now
+    before = dict(m.weights())
+
+    report = m.learn({"x": 1e-10}, "c")
+
+    assert (report.updated, report.skip_reason) == (True, None)
+    assert m.weights()["c"] == {"x": pytest.approx(1e-10)}
+    assert {k: m.weights()[k] for k in "ab"} == before
+    assert m.learn({"x": 1e-160}, "c").skip_reason == "zero_norm"

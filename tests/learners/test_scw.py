@@ -78,6 +78,26 @@ def test_scw2_leaves_a_loss_of_its_step_over_two_c(C: float) -> None:
         assert report.loss_after == pytest.approx(report.step / (2.0 * C), rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.parametrize("C", [0.05, 0.3, 10.0])
+def test_two_classes_with_one_covariance_keep_to_the_same_bounds(C: float) -> None:
+    X, y = sparse_rows(60, 4, 3), labels_for("binary", 60, 3)
+    for name, phi in (("scw1", 0.6744897501960817), ("scw2", 1.2815515655446004)):
+        m, updates = Learner(name, "multiclass", {"C": C, "covariance": "shared"}, bias=False), 0
+
+        for x, label in zip(X, y, strict=True):
+            report = m.learn(x, label)
+
+            if report.margin is not None:
+                assert report.updated == (report.margin < phi * math.sqrt(report.variance or 0.0))
+                updates += report.updated
+            if name == "scw1":
+                assert report.step <= C
+                assert report.step in (0.0, C) or report.loss_after == pytest.approx(0.0, abs=1e-9)
+            elif report.updated:
+                assert report.loss_after == pytest.approx(report.step / (2.0 * C), rel=1e-9, abs=1e-12)
+        assert updates > 10
+
+
 FORMS: list[tuple[str, dict[str, Any]]] = [
     ("binary", {}), ("binary", {"covariance": "full"}), ("multiclass", {}), ("multiclass", {"covariance": "shared"}),
 ]  # fmt: skip
