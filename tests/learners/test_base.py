@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from olstream import Learner
 from olstream.errors import ConfigError
 from olstream.learners import base
-from olstream.learners.base import Number, algorithm, algorithms
+from olstream.learners.base import Choice, Flag, Number, algorithm, algorithms
 from tests.learners.kinds import EVERY
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,6 +66,21 @@ def test_every_number_has_a_range_and_is_refused_by_name_outside_it(found: base.
                         found.check(task, {param.name: value})
                 inside = 2.0 if param.whole or param.below is None else 0.75
                 assert found.check(task, {param.name: np.float64(inside)})[param.name] == inside
+
+
+@pytest.mark.parametrize("found", algorithms().values(), ids=algorithms().keys())
+def test_every_word_and_flag_is_one_of_its_own_or_refused_by_name(found: base.Algorithm) -> None:
+    for task in found.tasks:
+        for param in found.params_of(task):
+            if isinstance(param, Choice):
+                assert all(found.check(task, {param.name: option})[param.name] == option for option in param.options)
+                for value in ("", "Full", 1, True, ["full"], {}):
+                    with pytest.raises(ConfigError, match=rf"params\.{param.name} takes {re.escape(param.range)}"):
+                        found.check(task, {param.name: value})
+            if isinstance(param, Flag):
+                for wrong in ("true", 1, 0, None, 1.0):
+                    with pytest.raises(ConfigError, match=rf"params\.{param.name} must be true or false"):
+                        found.check(task, {param.name: wrong})
 
 
 DEFAULTS: dict[str, dict[str, object]] = {
