@@ -41,11 +41,12 @@ def params(*own: Param, has_shared: bool = True, diagonals: tuple[str, ...] = DI
     """A learner's own parameters, then those of the family."""
     kinds = ("diagonal", "full", "shared") if has_shared else ("diagonal", "full")
     told = "diagonal: one variance for each weight; full: all covariances"
+    stays = "how it stays diagonal: by the full result (drop) or the full precision (project)"
     return (
         *own,
         A,
         Choice("covariance", "diagonal", told + ("; shared: one for all classes" if has_shared else ""), kinds),
-        Choice("diagonal", diagonal, "how it stays diagonal: by the full result (drop) or precision", diagonals),
+        Choice("diagonal", diagonal, stays if diagonal else f"{stays}; as its form was published", diagonals),
         FLOOR,
         FORGET,
         COVARIANCE_MAX,
