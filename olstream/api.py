@@ -24,7 +24,7 @@ from pydantic import ValidationError
 from olstream import given, mistakes
 from olstream.config import LearnerConfig, MonitorConfig
 from olstream.configfile import File
-from olstream.errors import StateError
+from olstream.errors import ConfigError, StateError
 from olstream.learners import base
 from olstream.messages import Example, Label, Reject, SparseRow, label_text
 from olstream.model import AT_ONCE, Model, Rows
@@ -95,6 +95,10 @@ class Learner:
 
         `settings`: classes, class_weights, threshold, bias, scale, multiclass, features, classes_max, learn.
         """
+        if not isinstance(params, Mapping | None):
+            raise ConfigError(f"Learner: params: must be a mapping, such as {{'C': 1.0}}, not {params!r}")
+        if settings.get("start_from") is not None:
+            raise ConfigError("Learner: start_from is for a service: take `weights`, or Learner.load of a saved folder")
         settings["classes"] = given.classes(settings.get("classes"))
         config = _config(algorithm=algorithm, task=task, params=dict(params or {}), **settings)
         self._model = Model(NAME, config, MonitorConfig())

@@ -30,12 +30,27 @@ def examples(
     rows: Any, labels: Iterable[Any], weights: Iterable[Any] | None, regression: bool = False
 ) -> tuple[list[Example], list[bool]]:
     """Many rows: a list of mappings or sequences, a 2-D array, or a SciPy matrix, best in rows (CSR)."""
-    row_list, label_list = _rows(rows), list(labels)
-    weight_list = [1.0] * len(row_list) if weights is None else list(weights)
-    if not len(row_list) == len(label_list) == len(weight_list):
-        raise ValueError(f"{len(row_list)} rows, {len(label_list)} labels and {len(weight_list)} weights")
-    taken = [example(*row, regression) for row in zip(row_list, label_list, weight_list, strict=True)]
+    row_list = _rows(rows)
+    label_list = _one_each("label", labels, len(row_list), Reason.BAD_LABEL)
+    weight_list = [1.0] * len(row_list)
+    if weights is not None:
+        weight_list = _one_each("weight", weights, len(row_list), Reason.BAD_WEIGHT)
+    taken = []
+    for i, row in enumerate(zip(row_list, label_list, weight_list, strict=True)):
+        try:
+            taken.append(example(*row, regression))
+        except ValueError as error:
+            raise ValueError(f"{error} (row {i})") from None
     return [row for row, _ in taken], [finite for _, finite in taken]
+
+
+def _one_each(what: str, given: Any, n: int, reason: Reason) -> list[Any]:
+    if not isinstance(given, Iterable) or isinstance(given, Mapping | str | bytes):
+        _refuse(reason, f"many rows take a list with a {what} each, not {type(given).__name__}")
+    one_each = list(given)
+    if len(one_each) != n:
+        _refuse(reason, f"there are {n} rows and {len(one_each)} {what}s: give a {what} for each row")
+    return one_each
 
 
 def _rows(rows: Any) -> list[Any]:
@@ -44,6 +59,9 @@ def _rows(rows: Any) -> list[Any]:
         if rows.ndim != 2:
             _refuse(Reason.BAD_FEATURES, f"rows are an array of {rows.ndim} dimensions, 2 are needed")
         return _sparse_rows(rows) if is_sparse else list(rows)
+    if not isinstance(rows, Iterable) or isinstance(rows, Mapping | str | bytes):
+        what = "a list of mappings or arrays, a 2-D array or a SciPy matrix"
+        _refuse(Reason.BAD_FEATURES, f"many rows are {what}, not {type(rows).__name__}")
     return list(rows)
 
 

@@ -201,6 +201,21 @@ def test_one_row_of_many_that_cannot_be_taken_is_named_and_none_is_learnt() -> N
     assert m.digest() == Learner("pa1").digest()
 
 
+@pytest.mark.parametrize(("rows", "labels", "weights", "said"), [
+    (None, [1], None, "bad_features: many rows are a list of mappings or arrays, .* not NoneType"),
+    ({"x": 1}, [1], None, "bad_features: many rows are a list of mappings or arrays, .* not dict"),
+    ([{}], None, None, "bad_label: many rows take a list with a label each, not NoneType"),
+    ([{}], 1, None, "bad_label: many rows take a list with a label each, not int"),
+    ([{}, {}], "ab", None, "bad_label: many rows take a list with a label each, not str"),
+    ([{}], [1], 2.0, "bad_weight: many rows take a list with a weight each, not float"),
+    ([{}, {"x": []}], [1, 0], None, r"bad_features: feature 'x' is list, .* \(row 1\)"),
+    ([{}, {}], [1, b"a"], None, r"bad_label: .* not bytes \(row 1\)"),
+])  # fmt: skip
+def test_many_rows_that_are_none_say_so(rows: Any, labels: Any, weights: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=f"^{said}$"):
+        Learner("pa1").learn_many(rows, labels, weights)
+
+
 def test_predicting_refuses_what_learning_refuses() -> None:
     m = Learner("pa1")
     m.learn([1.0, 2.0], 1)
@@ -210,8 +225,10 @@ def test_predicting_refuses_what_learning_refuses() -> None:
 
 
 def test_rows_labels_and_weights_come_in_equal_numbers() -> None:
-    with pytest.raises(ValueError, match="2 rows, 1 labels"):
+    with pytest.raises(ValueError, match=r"^bad_label: there are 2 rows and 1 labels"):
         Learner("pa1").learn_many([{}, {}], [1])
+    with pytest.raises(ValueError, match=r"^bad_weight: there are 2 rows and 3 weights"):
+        Learner("pa1").learn_many([{}, {}], [1, 0], [1, 1, 1])
     with pytest.raises(ValueError, match="bad_features"):
         Learner("pa1").learn_many(np.ones(3), [1, 1, 1])
     assert Learner("pa1").learn_many([], []) == []
@@ -313,13 +330,16 @@ def test_classes_may_be_any_sequence(classes: Any) -> None:
 
 @pytest.mark.parametrize(("name", "settings", "message"), [
     ("arrow", {}, r"algorithm 'arrow' is not known \(nearest: arow\)"),
-    ("sop", {}, "this version has arow, cw, logistic"),
+    ("sop", {}, "this version has alm_svm, arow, cw"),
     ("pa1", {"task": "ranking"}, "ranking"),
     ("pa1", {"classes": ["a"]}, "classes"),
     ("pa1", {"scale": "maybe"}, "Learner: scale: must be one of none, standard, not 'maybe'"),
     ("pa1", {"bias": "no"}, "Learner: bias: must be true or false, not 'no'"),
     ("pa1", {"classes": "ab"}, r"Learner: classes: must be a list, such as \[a, b\]"),
     ("pa1", {"unheard_of": 1}, "unheard_of"),
+    ("pa1", {"params": "C=1"}, "Learner: params: must be a mapping, such as {'C': 1.0}, not 'C=1'"),
+    ("pa1", {"params": []}, "Learner: params: must be a mapping"),
+    ("pa1", {"start_from": "./state#m"}, "Learner: start_from is for a service: take `weights`"),
     ("pa1", {"task": "multiclass", "multiclass": "one_vs_one"}, "one_vs_one is not in this version"),
 ])  # fmt: skip
 def test_a_wrong_setting_is_named(name: str, settings: dict[str, Any], message: str) -> None:
