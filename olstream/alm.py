@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from olstream.learners._jit import F64
-from olstream.matrix import Entries, Rows, dot, entries_of
+from olstream.matrix import Entries, Rows, dot, doubles, entries_of
 
 SIGMA_GROWTH: Final = 5.0
 SIGMA_FIRST: Final = 5.0  # times C
@@ -47,6 +47,7 @@ STALLED: Final = 15  # iterations after which a smaller gap is not to be expecte
 # it; where one does, the classes overlap, and that beyond the second rounding decides.
 HARD: Final = (1e8, 1e30)
 TOO_FAR_APART: Final = "C and the sizes of the numbers are too far apart for doubles: a smaller C, or scaled rows"
+FLOAT_MAX: Final = float(np.finfo(np.float64).max)
 SOFTEST_EXPONENT: Final = -400  # of 2; there w is too small to change a margin by a bit
 
 
@@ -94,7 +95,7 @@ def svm(
     entries = entries_of(X, columns)
     (m, n), is_svc = entries.shape, eps is None
     targets, h = _vector("y", y, m), np.ones(m) if weight is None else _vector("weight", weight, m)
-    _check(targets, h, C, eps, tol)
+    _check(targets, h, C, eps, tol, iterations_max)
     unit = _unit(entries, targets, C * float(h.max(initial=0.0)), is_svc)
     w, lam = np.zeros(entries.used.size), np.zeros(m)
     if start is not None:
@@ -110,9 +111,12 @@ def svm(
     raise ValueError(TOO_FAR_APART)
 
 
-def _check(y: F64, h: F64, C: float, eps: float | None, tol: float) -> None:
+def _check(y: F64, h: F64, C: float, eps: float | None, tol: float, iterations_max: int) -> None:
+    if not isinstance(iterations_max, int | np.integer) or iterations_max < 1:
+        raise ValueError(f"iterations_max must be a whole number >= 1, not {iterations_max!r}")
     for name, value, least in (("C", C, 0.0), ("tol", tol, 0.0), ("eps", 1.0 if eps is None else eps, -1.0)):
-        if not (math.isfinite(value) and value > least) or value < 0.0:
+        is_number = isinstance(value, int | float | np.integer | np.floating) and abs(value) <= FLOAT_MAX
+        if not is_number or not value > least or value < 0.0:
             raise ValueError(f"{name} must be a finite number {'>=' if name == 'eps' else '>'} 0, not {value!r}")
     if eps is None and not np.all(np.abs(y) == 1.0):
         raise ValueError(f"without eps y is -1 or +1, not {float(y[np.abs(y) != 1.0][0])!r}")
@@ -123,7 +127,7 @@ def _check(y: F64, h: F64, C: float, eps: float | None, tol: float) -> None:
 
 
 def _vector(name: str, given: ArrayLike, size: int) -> F64:
-    vector = np.asarray(given, np.float64)
+    vector = doubles(name, given)
     if vector.shape != (size,):
         raise ValueError(f"{name} has shape {vector.shape} and needs ({size},)")
     if not np.all(np.isfinite(vector)):

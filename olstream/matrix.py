@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from olstream.learners._jit import F64, I64, kernel
 
@@ -237,7 +237,7 @@ def entries_of(X: Any, columns: int | None) -> Entries:
     if hasattr(X, "indptr"):
         found = _csr(X if getattr(X, "format", "csr") == "csr" else X.tocsr(), columns)
     else:
-        values = np.asarray(X, np.float64)
+        values = doubles("X", X)
         if values.ndim != 2:
             raise ValueError(f"X has {values.ndim} dimensions and needs 2")
         m, n = values.shape
@@ -248,9 +248,21 @@ def entries_of(X: Any, columns: int | None) -> Entries:
     return found
 
 
+def doubles(name: str, given: ArrayLike) -> F64:
+    """The given numbers as an array of doubles; ValueError where they are none, or where no double holds one."""
+    try:
+        array = np.asarray(given)
+        if array.dtype.kind in "buifO":
+            with np.errstate(over="ignore"):
+                return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ValueError(f"{name} must be an array of numbers that a double can hold, with rows of equal length")
+
+
 def _csr(X: Any, columns: int | None) -> Entries:
     indptr, indices = np.asarray(X.indptr, np.int64), np.asarray(X.indices, np.int64)
-    values = np.asarray(X.data if hasattr(X, "data") else X.values, np.float64)
+    values = doubles("X", X.data if hasattr(X, "data") else X.values)
     if not (indptr.ndim == 1 and indptr.size and indptr[0] >= 0 and np.all(np.diff(indptr) >= 0)):
         raise ValueError("indptr must be the bounds of the rows, one more than there are rows, and never fall")
     if indices.shape != values.shape or indptr[-1] > values.size:
