@@ -6,10 +6,11 @@ import importlib
 
 import pytest
 
-from olstream.bench import PARTS, learner, memory, svm
-from olstream.bench.part import Bench
+from olstream.bench import PARTS, forms, learner, memory, svm
+from olstream.bench.part import Bench, Part
 from olstream.bench.rivals import HOW
 from olstream.bench.span import Instant, Span, together
+from olstream.learners.base import TASKS, algorithms
 from olstream.model import Model
 
 
@@ -22,21 +23,53 @@ def test_every_part_can_be_measured(name: str) -> None:
     assert callable(importlib.import_module(f"olstream.bench.{name}").measure)
 
 
-def test_the_kernel_and_the_library_do_the_same_work() -> None:
-    part = learner.measure(small(1000))
-
-    wrong = {way["what"]: way["wrong"] for way in part.numbers["ours"]}
-    assert wrong["olstream AROW, kernel"] == wrong["olstream AROW, learn_many"]
-    assert wrong["olstream PA-I, kernel"] == wrong["olstream PA-I, learn_many"]
-    assert all(0 < share < 0.3 for share in wrong.values())
-    assert all(way["us"] > 0 for way in part.numbers["ours"])
+@pytest.fixture(scope="module")
+def learnt() -> Part:
+    return learner.measure(small(1000))
 
 
-def test_without_competitors_the_table_says_how_to_get_them() -> None:
-    part = learner.measure(small(100))
+def test_the_kernel_and_the_library_do_the_same_work(learnt: Part) -> None:
+    ways = learnt.numbers["sizes"]["20 numbers"]["ours"]
+    wrong = {way["what"]: way["wrong"] for way in ways}
 
-    assert [row.what for row in part.rows if row.measured == HOW] == list(learner.PROGRAMS)
-    assert part.numbers["rivals"] == []
+    assert wrong["olstream arow, kernel"] == wrong["olstream arow, learn_many"]
+    assert wrong["olstream pa1, kernel"] == wrong["olstream pa1, learn_many"]
+    assert 0.05 < wrong["olstream arow, kernel"] < 0.2 < wrong["olstream arow, 10 classes, kernel"] < 0.6
+    assert all(way["us"] > 0 for way in ways)
+
+
+@pytest.mark.parametrize("title", learner.SIZES)
+def test_every_algorithm_is_measured_or_left_out_with_a_reason(learnt: Part, title: str) -> None:
+    told = learnt.numbers["sizes"][title]
+
+    measured = {way["what"] for way in told["ours"]} | set(told["left_out"])
+    reasons = {row.measured for row in learnt.rows if row.what in told["left_out"]} - {HOW}
+    assert {f"olstream {name}" for name in algorithms()} <= {what.split(",")[0] for what in measured}
+    assert {f"{form.shown}, kernel" for form in forms.forms()} <= measured
+    assert all(reason.startswith("left out: ") or reason.endswith("/s") for reason in reasons)
+
+
+def test_all_covariances_of_many_features_are_left_out(learnt: Part) -> None:
+    few, many = (learnt.numbers["sizes"][title]["left_out"] for title in learner.SIZES)
+
+    assert few == []
+    assert "olstream arow, full covariance, kernel" in many
+    assert "left out: it keeps 2,000 features apart" in {row.measured for row in learnt.rows}
+
+
+@pytest.mark.parametrize("names", learner.SIZES.values())
+def test_a_row_never_names_a_feature_twice(names: int) -> None:
+    rows = forms.problem(300, names)
+
+    assert all(len(set(row)) == 20 for row in rows.columns.tolist())
+    assert 0 <= rows.columns.min() <= rows.columns.max() < names
+    assert rows.first(7).columns.shape == (7, 20) == rows.first(7).values.shape
+    assert {task: len(target) for task, target in rows.first(7).targets.items()} == dict.fromkeys(TASKS, 7)
+
+
+def test_without_competitors_the_table_says_how_to_get_them(learnt: Part) -> None:
+    assert [row.what for row in learnt.rows if row.measured == HOW] == 2 * list(learner.PROGRAMS)
+    assert [of_size["rivals"] for of_size in learnt.numbers["sizes"].values()] == [[], []]
 
 
 def test_the_batch_solver_is_as_near_to_the_optimum_as_it_says() -> None:
@@ -64,7 +97,9 @@ def test_more_features_take_more_memory_and_a_checkpoint_more_still() -> None:
     found = part.numbers["50000"]
     held = found["full"] - found["empty"]
     assert 24 * 50_000 < held < 1000 * 50_000
-    assert found["peak"] >= found["full"] > part.numbers["100"]["full"]
+    few = part.numbers["100"]
+    assert found["peak"] > found["full"]
+    assert held > few["full"] - few["empty"]  # not so without the empty process: the first one may have to compile
 
 
 def test_processes_side_by_side_count_from_the_first_start_to_the_last_end() -> None:

@@ -22,7 +22,7 @@ def interpreter(directory: Path, script: str) -> str:
 def compared(python: str, repetitions: int = 1) -> Part:
     part = Part("learner")
     bench = Bench(kafka={}, prefix="", records=0, repetitions=repetitions, rivals=python, say=lambda _: None)
-    rivals.compare(part, bench, "River", "river_pa", ["rows.npz"], against_us=1.0)
+    rivals.compare(part, bench, "River", "river_models", ["rows.npz"], against_us=1.0)
     return part
 
 
@@ -40,7 +40,7 @@ def test_a_program_gets_its_arguments(tmp_path: Path) -> None:
     compared(interpreter(tmp_path, 'echo "$@" > given; echo "[]"'))
 
     program, rows = (tmp_path / "given").read_text().split()
-    assert Path(program) == Path(rivals.__file__).with_name("river_pa.py")
+    assert Path(program) == Path(rivals.__file__).with_name("river_models.py")
     assert rows == "rows.npz"
 
 
@@ -53,7 +53,7 @@ def test_a_program_that_cannot_run_is_left_out_with_its_reason(tmp_path: Path) -
     assert part.numbers["rivals"] == []
 
 
-@pytest.mark.parametrize("program", ["liblinear", "quix", "river_pa", "scikit", "vowpal"])
+@pytest.mark.parametrize("program", ["liblinear", "quix", "river_models", "scikit", "vowpal"])
 def test_the_programs_need_nothing_of_ours(program: str) -> None:
     path = Path(rivals.__file__).with_name(f"{program}.py")
 

@@ -1,8 +1,9 @@
-"""Vowpal Wabbit's own learner (adaptive, normalised SGD, hinge loss): the nearest that it has to AROW and PA.
+"""Vowpal Wabbit's own learner (adaptive, normalised SGD, hinge loss), the nearest that it has to AROW, and its SGD.
 
     python vowpal.py ROWS.npz
 
-Once with parsed examples in memory, called from Python, and once by its own driver from its binary cache.
+With parsed examples in memory, called from Python, and by its own driver from its binary cache. Features are named by
+numbers, each of which has a weight of its own.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from typing import Any
 import numpy as np
 from vowpalwabbit import Workspace
 
-LEARNER = "--quiet --loss_function hinge --binary"
+BINARY = "--quiet --loss_function hinge --binary"
+PLAIN = f"{BINARY} --sgd"
+MULTICLASS = "--quiet --loss_function hinge --oaa 10"
 
 
 def from_python(lines: list[str], truths: list[int]) -> dict[str, Any]:
-    workspace = Workspace(LEARNER)
+    workspace = Workspace(BINARY)
     examples = [workspace.example(line) for line in lines]
     start_s = time.process_time()
     for example in examples:
@@ -35,28 +38,35 @@ def from_python(lines: list[str], truths: list[int]) -> dict[str, Any]:
     return {"what": "Vowpal Wabbit, from Python", "records": len(lines), "us": us, "wrong": wrong}
 
 
-def by_its_driver(lines: list[str]) -> dict[str, Any]:
+def by_its_driver(what: str, learner: str, lines: list[str]) -> dict[str, Any]:
     with TemporaryDirectory() as directory:
         data = Path(directory, "rows.vw")
         data.write_text("\n".join(lines) + "\n")
         files = f"-d {data} --cache_file {directory}/rows.cache"
-        Workspace(f"{LEARNER} {files} -k").finish()
+        Workspace(f"{learner} {files} -k").finish()
         start_s = time.process_time()
-        workspace = Workspace(f"{LEARNER} {files}")
+        workspace = Workspace(f"{learner} {files}")
         us = (time.process_time() - start_s) / len(lines) * 1e6
         wrong = workspace.get_sum_loss() / workspace.get_weighted_examples()
         workspace.finish()
-    return {"what": "Vowpal Wabbit, own driver, cached", "records": len(lines), "us": us, "wrong": wrong}
+    return {"what": f"Vowpal Wabbit{what}, own driver, cached", "records": len(lines), "us": us, "wrong": wrong}
 
 
 def main(path: str) -> None:
     saved = np.load(path)
-    truths = saved["y"].tolist()
-    lines = [
-        f"{truth} | " + " ".join(f"feature_{j}:{value}" for j, value in enumerate(row))
-        for truth, row in zip(truths, saved["x"].tolist(), strict=True)
+    truths, classes = saved["binary"].tolist(), (saved["multiclass"] + 1).tolist()
+    rows = [
+        " | " + " ".join(f"{j}:{value}" for j, value in zip(columns, values, strict=True))
+        for columns, values in zip(saved["columns"].tolist(), saved["values"].tolist(), strict=True)
     ]
-    print(json.dumps([from_python(lines, truths), by_its_driver(lines)]))
+    lines = [f"{truth}{row}" for truth, row in zip(truths, rows, strict=True)]
+    told = [
+        from_python(lines, truths),
+        by_its_driver("", BINARY, lines),
+        by_its_driver(" --sgd", PLAIN, lines),
+        by_its_driver(" --oaa 10", MULTICLASS, [f"{label}{row}" for label, row in zip(classes, rows, strict=True)]),
+    ]
+    print(json.dumps(told))
 
 
 if __name__ == "__main__":
