@@ -99,8 +99,8 @@ class Learner:
             raise ConfigError(f"Learner: params: must be a mapping, such as {{'C': 1.0}}, not {params!r}")
         if settings.get("start_from") is not None:
             raise ConfigError("Learner: start_from is for a service: take `weights`, or Learner.load of a saved folder")
-        settings["classes"] = given.classes(settings.get("classes"))
-        config = _config(algorithm=algorithm, task=task, params=dict(params or {}), **settings)
+        plain = given.settings({"params": params or {}, **settings})
+        config = _config(algorithm=algorithm, task=task, **plain)
         self._model = Model(NAME, config, MonitorConfig())
         if weights is not None:
             self._model.start_from(weights)

@@ -159,17 +159,21 @@ def _text(text: str) -> str:
     return str(text)
 
 
-def classes(given: Any) -> Any:
-    """A list of plain labels, of any sequence of them."""
-    if isinstance(given, np.ndarray | Sequence) and not isinstance(given, str | bytes):
-        return [_plain(label) for label in given]
-    return given
+def settings(given: Any) -> Any:
+    """As a file would have them: lists and mappings of plain values, whatever NumPy made of them."""
+    if isinstance(given, np.ndarray):
+        given = given.tolist()
+    if isinstance(given, Mapping):
+        return {_plain(key): settings(value) for key, value in given.items()}
+    if isinstance(given, Sequence) and not isinstance(given, str | bytes):
+        return [settings(value) for value in given]
+    return _plain(given)
 
 
-def _plain(label: Any) -> Any:
-    if isinstance(label, np.floating):  # a long double has no plain form of its own
-        return float(label)
-    return label.item() if isinstance(label, np.generic) else label
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.floating):  # a long double has no plain form of its own
+        return float(value)
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _label(label: Any, regression: bool) -> tuple[Any, bool]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from olstream.errors import ConfigError
 
+_ALL = "weights to start from"
 Vector: TypeAlias = tuple[Any, dict[Any, float], float]  # class (None where there are none), weights by name, bias
 
 
@@ -29,7 +30,11 @@ def vectors(given: object, by_class: bool) -> Iterator[Vector]:
         return
     rows, biases = _mapping(weights, "{class: {feature: weight}}"), _mapping(bias, "{class: weight of the bias}")
     for label in dict.fromkeys([*rows, *biases]):
-        yield label, _numbers(rows.get(label, {})), _number(biases.get(label, 0.0), f"bias of class {label!r}")
+        yield (
+            label,
+            _numbers(rows.get(label, {}), f"weights of class {label!r}"),
+            _number(biases.get(label, 0.0), f"bias of class {label!r}"),
+        )
 
 
 def _apart(given: object, by_class: bool) -> tuple[object, object]:
@@ -44,13 +49,13 @@ def _holds_vectors(given: object, by_class: bool) -> bool:
     return isinstance(given, Mapping) and (not by_class or all(isinstance(v, Mapping) for v in given.values()))
 
 
-def _numbers(given: object) -> dict[Any, float]:
-    return {name: _number(weight, repr(name)) for name, weight in _mapping(given, "{feature: weight}").items()}
+def _numbers(given: object, of: str = _ALL) -> dict[Any, float]:
+    return {name: _number(weight, repr(name)) for name, weight in _mapping(given, "{feature: weight}", of).items()}
 
 
-def _mapping(given: object, what: str) -> Mapping[Any, Any]:
+def _mapping(given: object, what: str, of: str = _ALL) -> Mapping[Any, Any]:
     if not isinstance(given, Mapping):
-        raise ConfigError(f"weights to start from are {what}, not {type(given).__name__}")
+        raise ConfigError(f"{of} are {what}, not {type(given).__name__}")
     return given
 
 

@@ -201,21 +201,6 @@ def test_one_row_of_many_that_cannot_be_taken_is_named_and_none_is_learnt() -> N
     assert m.digest() == Learner("pa1").digest()
 
 
-@pytest.mark.parametrize(("rows", "labels", "weights", "said"), [
-    (None, [1], None, "bad_features: many rows are a list of mappings or arrays, .* not NoneType"),
-    ({"x": 1}, [1], None, "bad_features: many rows are a list of mappings or arrays, .* not dict"),
-    ([{}], None, None, "bad_label: many rows take a list with a label each, not NoneType"),
-    ([{}], 1, None, "bad_label: many rows take a list with a label each, not int"),
-    ([{}, {}], "ab", None, "bad_label: many rows take a list with a label each, not str"),
-    ([{}], [1], 2.0, "bad_weight: many rows take a list with a weight each, not float"),
-    ([{}, {"x": []}], [1, 0], None, r"bad_features: feature 'x' is list, .* \(row 1\)"),
-    ([{}, {}], [1, b"a"], None, r"bad_label: .* not bytes \(row 1\)"),
-])  # fmt: skip
-def test_many_rows_that_are_none_say_so(rows: Any, labels: Any, weights: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=f"^{said}$"):
-        Learner("pa1").learn_many(rows, labels, weights)
-
-
 def test_predicting_refuses_what_learning_refuses() -> None:
     m = Learner("pa1")
     m.learn([1.0, 2.0], 1)
@@ -302,6 +287,11 @@ def test_weights_that_cannot_be_taken_are_an_error(weights: Any) -> None:
         Learner("pa1", weights=weights)
     with pytest.raises(ConfigError, match="weight"):
         Learner("pa1", task="multiclass", weights={"class": weights})
+
+
+def test_weights_that_are_not_by_class_say_of_which_class_they_would_be() -> None:
+    with pytest.raises(ConfigError, match=r"^weights of class 'x' are \{feature: weight\}, not float$"):
+        Learner("pa1", "multiclass", weights={"x": 1.0})
 
 
 def test_weights_of_several_classes_are_by_class() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -168,3 +169,42 @@ def test_a_scaled_matrix_is_made_dense_a_few_rows_at_a_time(monkeypatch: pytest.
     assert reports == expected.learn_many(rows, labels)
     assert m.digest() == expected.digest()
     assert max(sizes) == 3
+
+
+@pytest.mark.parametrize(("rows", "labels", "weights", "said"), [
+    (None, [1], None, "bad_features: many rows are a list of mappings or arrays, .* not NoneType"),
+    ({"x": 1}, [1], None, "bad_features: many rows are a list of mappings or arrays, .* not dict"),
+    ([{}], None, None, "bad_label: many rows take a list with a label each, not NoneType"),
+    ([{}], 1, None, "bad_label: many rows take a list with a label each, not int"),
+    ([{}, {}], "ab", None, "bad_label: many rows take a list with a label each, not str"),
+    ([{}], [1], 2.0, "bad_weight: many rows take a list with a weight each, not float"),
+    ([{}, {"x": []}], [1, 0], None, r"bad_features: feature 'x' is list, .* \(row 1\)"),
+    ([{}, {}], [1, b"a"], None, r"bad_label: .* not bytes \(row 1\)"),
+])  # fmt: skip
+def test_many_rows_that_are_none_say_so(rows: Any, labels: Any, weights: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=f"^{said}$"):
+        Learner("pa1").learn_many(rows, labels, weights)
+
+
+@pytest.mark.parametrize(("algorithm", "given", "plain"), [
+    ("arow", {"params": {"r": np.float32(2)}}, {"params": {"r": 2.0}}),
+    ("arow", {"params": {"r": np.array(2.0), "covariance": np.str_("full")}},
+     {"params": {"r": 2.0, "covariance": "full"}}),
+    ("perceptron", {"params": {"averaged": np.True_}, "bias": np.False_},
+     {"params": {"averaged": True}, "bias": False}),
+    ("arow", {"class_weights": {np.int64(1): np.float32(2)}}, {"class_weights": {1: 2.0}}),
+    ("arow", {"features": {"category": ("x",)}}, {"features": {"category": ["x"]}}),
+    ("pa", {"task": "multiclass", "classes": np.arange(2),
+            "params": {"constraint": "prediction", "cost": np.array([[0.0, 2.0], [3.0, 0.0]])}},
+     {"task": "multiclass", "classes": [0, 1], "params": {"constraint": "prediction", "cost": [[0, 2], [3, 0]]}}),
+])  # fmt: skip
+def test_settings_that_numpy_made_are_plain_ones_and_are_saved(
+    algorithm: str, given: dict[str, Any], plain: dict[str, Any], tmp_path: Path
+) -> None:
+    m, expected = Learner(algorithm, **given), Learner(algorithm, **plain)
+
+    for each in (m, expected):
+        each.learn_many([{"x": 1}, {"x": 2}, {"x": -1}], [1, 0, 0])
+    m.save(tmp_path / "m")
+
+    assert m.digest() == expected.digest() == Learner.load(tmp_path / "m").digest()
