@@ -9,7 +9,7 @@ from rich.text import Text
 
 from olstream.learners import base
 
-_WIDTH = 120  # where the output is no terminal
+_WIDTH = 250  # where the output is no terminal: a line for each
 
 
 @click.command()

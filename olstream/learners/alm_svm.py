@@ -56,6 +56,7 @@ PAPER: Final = (
     "Optimization Methods and Software 35, 2020"
 )  # fmt: skip
 
+ITERATIONS_MAX: Final = 50  # of one solution, so that none holds the stream up for long; the next goes on from there
 ROWS, NEW = 0, 1  # counters: labelled rows so far, and those of them since the last solution
 
 
@@ -162,6 +163,7 @@ class _Windowed:
                 weight=weights_of(rows),
                 tol=given["tol"],
                 start=(weights[k], lam[k]),
+                iterations_max=ITERATIONS_MAX,
                 columns=weights.shape[1],
             )
             for k in range(classes)
