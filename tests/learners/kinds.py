@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, NamedTuple
 
-import numba
 import pytest
 
 from olstream import Learner
@@ -57,8 +57,9 @@ class Kind(NamedTuple):
         return self.name == "pegasos" or bool(self.params.get("l2"))
 
 
+UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 # After each row, as the others learn; of few rows where no compiler helps
-OFTEN: dict[str, dict[str, Any]] = {"alm_svm": {"every": 1, "window": 5 if numba.config.DISABLE_JIT else 50}}
+OFTEN: dict[str, dict[str, Any]] = {"alm_svm": {"every": 1, "window": 5 if UNCOMPILED else 50}}
 PLAIN = [Kind(name, task, OFTEN.get(name, {})) for name, found in algorithms().items() for task in found.tasks]
 FORMS = [
     Kind("perceptron", "binary", {"averaged": True}),

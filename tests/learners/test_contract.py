@@ -91,7 +91,7 @@ def test_a_row_that_is_skipped_leaves_everything_as_it_was(kind: Kind) -> None:
     m.learn_many([{"x": 1.0, "y": 1.0, "z": 1.0}] * 2, labels_of(kind, rng, 2))
     goes_on = kind.shrinks or kind.is_descent or "averaged" in kind.params  # a round that is zero counts
     skipped = 0
-    for label in labels_of(kind, rng, 80):
+    for label in labels_of(kind, rng, kind.some(80)):
         row = {key: float(rng.choice([-1, 1]) * 10.0 ** rng.uniform(-300, 308)) for key in "xyz"}
         before = m._model.state()[1]
 
@@ -104,7 +104,7 @@ def test_a_row_that_is_skipped_leaves_everything_as_it_was(kind: Kind) -> None:
             assert all(key.startswith("tally.") for key in changed)
             assert report.score_after == report.score
         assert not (report.updated and report.skip_reason)
-    assert skipped > 5 or goes_on
+    assert skipped > kind.some(80) // 16 or goes_on
 
 
 def labels_of(kind: Kind, rng: np.random.Generator, n: int) -> list[Any]:

@@ -92,7 +92,7 @@ def test_the_second_pass_over_separable_data_has_hardly_a_mistake(data_dir: Path
     assert (model.tally.errors - first) / len(examples) < 0.005
 
 
-# Whose steps are large to the end where nothing is said: a stronger pull to 0. What forgets the first pass: a window for it
+# A stronger pull to 0 where steps are large to the end, and a window for all of the first pass
 AT_REST: dict[str, dict[str, Any]] = {"pegasos": {"lambda": 1e-3}, "alm_svm": {"window": 8124, "every": 500}}
 
 

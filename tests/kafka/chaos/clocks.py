@@ -28,7 +28,7 @@ DAY_MS: Final = 86_400_000
 TIMES_MS: Final = {"none": -1, "1970": 1, "1999": 946_684_799_999, "2262": 9_223_372_036_854, "tomorrow": 2 * DAY_MS}
 
 
-@scenario(count=4, consumer={"session.timeout.ms": int(1000 * SESSION_S)})
+@scenario(bounded=False, count=4, consumer={"session.timeout.ms": int(1000 * SESSION_S)})
 def clock_stepped(stage: Stage) -> None:
     """Back and forward an hour, at work and while nothing comes: nobody waits for an hour or leaves the group."""
     stage.service.environment = {"LD_PRELOAD": str(clock(stage.directory))}

@@ -16,7 +16,7 @@ def sigkill(stage: Stage) -> None:
     kill_again_and_again(stage)
 
 
-@scenario(count=8, guarantee="at_least_once")
+@scenario(bounded=False, count=8, guarantee="at_least_once")
 def sigkill_at_least_once(stage: Stage) -> None:
     """The same without transactions: nothing is lost, and learnt once."""
     kill_again_and_again(stage)

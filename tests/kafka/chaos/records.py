@@ -73,7 +73,7 @@ def records_as_long_as_they_may_be(stage: Stage) -> None:
     stage.service.verify("--all")
 
 
-@scenario()
+@scenario(bounded=False)
 def transactions_of_others(stage: Stage) -> None:
     """Others write in transactions: committed, aborted, left open, holes at the end. None is waited for, or counted."""
     stream = values(stage.seed)

@@ -38,7 +38,7 @@ def killed_together_kip848(stage: Stage) -> None:
     kill_together(stage)
 
 
-@scenario(partitions=6, **CLASSIC)
+@scenario(bounded=False, partitions=6, **CLASSIC)
 def stopped_until_replaced(stage: Stage) -> None:
     """A worker stands still until other slots have its partitions: it drops what it had learnt, and goes on."""
     stand_still_until_replaced(stage)

@@ -31,7 +31,7 @@ class Sample:
     threads: int
 
 
-@scenario(count=12, input={"batch_max": 500}, commit_interval="200ms", checkpoint={"interval": "1s"})
+@scenario(bounded=False, count=12, input={"batch_max": 500}, commit_interval="200ms", checkpoint={"interval": "1s"})
 def soak(stage: Stage) -> None:
     """`count` hundred thousand records at speed: memory, open files and threads stay as they were."""
     n = stage.count * HUNDRED_THOUSAND

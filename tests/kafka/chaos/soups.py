@@ -14,7 +14,7 @@ from tests.kafka.chaos.verdict import assert_whole
 SLOTS_MAX: Final = 3
 
 
-@scenario(partitions=6, count=4, kafka_wait="2m", **CLASSIC)
+@scenario(bounded=False, partitions=6, count=4, kafka_wait="2m", **CLASSIC)
 def faults_at_random(stage: Stage) -> None:
     """Two or three workers on six partitions, hit by `count` faults of any kind; at the end nothing shows."""
     Soup(stage).cook()

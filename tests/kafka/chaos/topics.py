@@ -27,7 +27,7 @@ SEES_GROWTH: Final[dict[str, Any]] = {
 }
 
 
-@scenario()
+@scenario(bounded=False)
 def topics_made_late(stage: Stage) -> None:
     """No topic is there at the start; they are made one after the other, and the worker says what it waits for."""
     topics = [stage.input, stage.service.predictions, stage.service.dead_letters]
@@ -82,7 +82,7 @@ def input_deleted_at_work(stage: Stage) -> None:
     finish_in_a_new_group(stage)
 
 
-@scenario(**SOON)
+@scenario(bounded=False, **SOON)
 def input_made_anew(stage: Stage) -> None:
     """The input is deleted and made again with more records than before, at work and while away: exit 4."""
     worker = at_work(stage)
