@@ -29,6 +29,7 @@ from olstream.messages import label_text
 from olstream.mistakes import wrong
 from olstream.section import Section
 from olstream.values import (
+    CLASS_TWICE,
     ClassLabel,
     Detectors,
     DottedPath,
@@ -170,7 +171,7 @@ class LearnerConfig(Section):
         if len(texts) < 2 or len(texts) > self.classes_max:
             raise wrong(f"must be 2 to classes_max ({self.classes_max}) classes, not {len(texts)}", "classes")
         if len(set(texts)) != len(texts):
-            raise wrong('names a class twice (1, 1.0 and "1" are one class)', "classes")
+            raise wrong(CLASS_TWICE, "classes")
         if strange := sorted(self.class_weights.keys() - set(texts)):
             raise wrong(f"{strange[0]!r} is none of the classes {', '.join(texts)}", "class_weights")
         return self

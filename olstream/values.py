@@ -16,6 +16,7 @@ from olstream.mistakes import wrong
 Label: TypeAlias = str | int | float | bool
 
 TEXT_MAX: Final = 256  # characters of a class, or of an id
+CLASS_TWICE: Final = 'names a class twice (1, 1.0 and "1" are one class)'
 CLASS_IS: Final = f"a class is text of 1 to {TEXT_MAX} characters, a whole number, true or false"
 
 _UNITS_MS: Final = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}  # as they follow in 1h30m
@@ -118,7 +119,12 @@ def _from_to(lengths: list[int]) -> list[int]:
 
 def _by_label(value: object) -> object:
     """A mapping by class text: the keys of a file are text, and `1.0` means the class 1."""
-    return {label_text(_class(_unquoted(key))): one for key, one in value.items()} if isinstance(value, dict) else value
+    if not isinstance(value, dict):
+        return value
+    by_text = {label_text(_class(_unquoted(key))): one for key, one in value.items()}
+    if len(by_text) < len(value):
+        raise wrong(CLASS_TWICE)
+    return by_text
 
 
 def _drift(value: object) -> object:

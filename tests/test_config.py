@@ -125,6 +125,7 @@ def test_an_unknown_word_is_refused_with_its_key_and_the_nearest_known_one(text:
         ("{classes: [a]}", "learners.a.classes: a binary task has two"),
         ('{algorithm: pa, task: multiclass, classes: [1, "1"]}', "learners.a.classes: names a class twice"),
         ("{classes: [a, b], class_weights: {c: 1}}", "learners.a.class_weights: 'c' is none of the classes a, b"),
+        ("{class_weights: {1: 2, 1.0: 3}}", "learners.a.class_weights: names a class twice"),
         ("{class_weights: {c: -1}}", "learners.a.class_weights.c: must be at least 0, not -1"),
         ("{algorithm: pa, task: regression, classes: [a, b]}", "learners.a.classes: a regression has no classes"),
         ("{algorithm: pa, task: multiclass, threshold: 1.0}", "learners.a.threshold: is for a binary task"),

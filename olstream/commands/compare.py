@@ -225,7 +225,8 @@ def _show(contest: Contest, ring: Ring, source: Input, seconds: float) -> None:
     console = Console()
     console = console if console.is_terminal else Console(width=_WIDTH)
     refused = contest.rejected.total()
-    told = f"{source.name}: {contest.rows:,} rows in {seconds:.1f} s, {contest.rows - refused:,} accepted"
+    rows = f"{contest.rows:,} row{'' if contest.rows == 1 else 's'}"
+    told = f"{source.name}: {rows} in {seconds:.1f} s, {contest.rows - refused:,} accepted"
     if contest.unmatched:
         told += f" ({contest.unmatched:,} of them a label without features, which nothing waits for)"
     console.print(f"{told}, {refused:,} rejected:" if refused else told, highlight=False, markup=False)
@@ -249,7 +250,8 @@ def _remarks(contest: Contest, ring: Ring, format_: str) -> list[str]:
 
 def _without_labels(contest: Contest, ring: Ring, format_: str) -> str:
     label, features = ("--label", "--features") if ring.columns else ("input.fields.label", "input.fields.features")
-    hint = f"no row had a label under {ring.input.fields.label!r}: say where it is with {label}"
+    fields = ring.input.fields
     if format_ == "ndjson" and contest.rejected[Reason.MISSING_FIELDS]:
-        return f"{hint}, and where the features are with {features} (`.`: the whole message)"
-    return hint
+        said = f"no row had features under {fields.features!r} and a label under {fields.label!r}"
+        return f"{said}: say where they are with {features} (`.`: the whole message) and {label}"
+    return f"no row had a label under {fields.label!r}: say where it is with {label}"

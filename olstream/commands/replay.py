@@ -299,7 +299,8 @@ def _show(console: Console, replay: Replay) -> None:
 
 
 def _sentence(replay: Replay, summary: dict[str, Any]) -> str:
-    told = f"{replay.source.name}: {summary['rows']:,} rows in {replay.seconds:.1f} s, {summary['accepted']:,} accepted"
+    rows = f"{summary['rows']:,} row{'' if summary['rows'] == 1 else 's'}"
+    told = f"{replay.source.name}: {rows} in {replay.seconds:.1f} s, {summary['accepted']:,} accepted"
     if replay.unmatched:
         told += f" ({replay.unmatched:,} of them a label without features, which nothing waits for)"
     refused = summary["rows"] - summary["accepted"]

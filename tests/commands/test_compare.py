@@ -178,8 +178,8 @@ def test_a_file_without_labels_says_what_to_look_for(compare: Compare, replay: R
 
     out = compare(file, "--task", "binary")
 
-    assert "no row had a label under 'label': say where it is with --label" in out and "--features" in out
-    assert "missing_fields" in out
+    assert "no row had features under 'features' and a label under 'label': say where they are with --features" in out
+    assert "and --label" in out and "e.ndjson: 1 row in" in out and "missing_fields" in out
     assert "0 rows" in compare(replay.write("empty.ndjson", ""), "--task", "binary")
 
 
