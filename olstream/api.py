@@ -63,10 +63,15 @@ class ByClass(dict[Any, Any]):
     """Keyed by class text; any spelling of the class finds it: 1, 1.0 and "1"."""
 
     def __missing__(self, label: object) -> Any:
-        text = label_text(label)
-        if isinstance(label, str) or text not in self:
+        if isinstance(label, str) or label not in self:
             raise KeyError(label)
-        return self[text]
+        return self[label_text(label)]
+
+    def __contains__(self, label: object) -> bool:
+        return super().__contains__(label if isinstance(label, str) else label_text(label))
+
+    def get(self, label: object, default: Any = None) -> Any:
+        return super().get(label if isinstance(label, str) else label_text(label), default)
 
 
 class Learner:

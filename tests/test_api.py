@@ -337,6 +337,22 @@ def test_a_wrong_setting_is_named(name: str, settings: dict[str, Any], message: 
         Learner(name, **settings)
 
 
+def test_what_is_by_class_is_found_by_any_spelling_of_the_class() -> None:
+    m = Learner("pa", "multiclass")
+    for label in (1, 2, True):
+        m.learn({"x": 1.0}, label)
+
+    weights = m.weights()
+
+    for known in (1, 1.0, "1", np.int64(1)):
+        assert known in weights and weights[known] == weights.get(known) == weights["1"]
+    assert weights[True] == weights["true"] != weights[1]
+    for unknown in (3, "3", None, (1, 2), 1.5):
+        assert unknown not in weights and weights.get(unknown) is None
+        with pytest.raises(KeyError):
+            weights[unknown]
+
+
 def test_a_deep_copy_goes_its_own_way() -> None:
     m = Learner("arow")
     m.learn({"x": 1.0}, 1)
