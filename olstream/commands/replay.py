@@ -108,6 +108,7 @@ class Replay:
     rows: int = 0
     next_offset: int = 0
     rejected: Counter[Reason] = field(default_factory=Counter)
+    details: dict[str, str] = field(default_factory=dict)  # by reason, of the first message
     unmatched: int = 0
     rows_by_learner: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
@@ -159,7 +160,9 @@ class Replay:
     def _count(self, done: Processed, seconds: float) -> None:
         self.rows += len(done.chunk)
         self.next_offset = done.chunk.offsets[-1] + 1
-        self.rejected.update(reject.reason for reject in done.rejects.values())
+        for _, reject in sorted(done.rejects.items()):
+            self.rejected[reject.reason] += 1
+            self.details.setdefault(reject.reason.value, reject.detail)
         self.unmatched += done.unmatched.total()
         for result in done.results:
             self.rows_by_learner[result.model.name] += result.rows.counts.seen
@@ -283,7 +286,7 @@ def _show(console: Console, replay: Replay) -> None:
     summary = replay.summary()
     console.print(_sentence(replay, summary), highlight=False)
     for reason, n in summary["rejected"].items():
-        console.print(f"  {n:,} {reason}", highlight=False)
+        console.print(f"  {n:,} {reason}; the first: {replay.details[reason]}", highlight=False, markup=False)
     tasks = {learner.task for learner in replay.config.learners.values()}
     measures = ["error", "majority", "last label"] if tasks != {"regression"} else []
     measures += ["mean abs. error"] if "regression" in tasks else []

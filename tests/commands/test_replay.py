@@ -91,7 +91,7 @@ def test_a_person_gets_a_table_with_the_baselines(replay: Replayed) -> None:
 
     out = replay.run(config, events)
 
-    assert "e.ndjson: 300 rows" in out and "bad_json" in out
+    assert "e.ndjson: 300 rows" in out and "bad_json; the first: " in out
     assert "majority" in out and "last label" in out
 
 
