@@ -155,8 +155,9 @@ class Model:
         return self._learning.anatomy.prior is not None
 
     def _arrays(self) -> Arrays:
-        """With room for every class and feature that is known."""
-        return self._state.use(self._n_vectors, self.vocabulary.n_columns)
+        """With room for every feature that is known, every class, and one that a row names which is not learnt."""
+        spare = 1 if self.task == "multiclass" else 0
+        return self._state.use(self._n_vectors + spare, self.vocabulary.n_columns)
 
     def _rows(self, admitted: Admitted, batch: Batch, columns: base.Columns, measured: Bools) -> Rows:
         out, codes = columns.numbers, columns.codes
