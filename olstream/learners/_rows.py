@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from olstream.learners._jit import F64, I64, bound, kernel
+from olstream.learners._jit import F64, I64, bound, kernel, lent
 from olstream.learners._score import LARGEST, NORMAL, best_of, plain
 from olstream.learners._state import Arrays, LinearState
 from olstream.learners.base import (
@@ -127,6 +127,7 @@ counts_alone = False
 
 
 def _one(p: F64, a: Arrays, indptr: I64, indices: I64, values: F64, out: F64, code: I64) -> None:
+    p, a, indptr, indices, values, out, code = lent((p, a, indptr, indices, values, out, code))
     for row in range(out.shape[1]):
         start, end = indptr[row], indptr[row + 1]
         lesson(p, a, 0, indices[start:end], values[start:end], out, code, row)
@@ -135,6 +136,8 @@ def _one(p: F64, a: Arrays, indptr: I64, indices: I64, values: F64, out: F64, co
 def _many(
     p: F64, a: Arrays, indptr: I64, indices: I64, values: F64, out: F64, code: I64, scores: F64, spreads: F64
 ) -> None:
+    p, a, indptr, indices, values = lent((p, a, indptr, indices, values))
+    out, code, scores, spreads = lent((out, code, scores, spreads))
     now = np.zeros(a.weights.shape[0] + 1)  # scores; still 0 for a class that the row brings
     for row in range(out.shape[1]):
         start, end = indptr[row], indptr[row + 1]
