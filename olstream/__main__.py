@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import logging
 import os
 import sys
@@ -39,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; its exit code."""
     logging.getLogger("olstream").addHandler(logging.NullHandler())  # `run` logs; other commands speak for themselves
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without φ is told of formulas all the same
     try:
         result = root.main([a for a in arguments if a != _DEBUG], prog_name="olstream", standalone_mode=False)
         sys.stdout.flush()

@@ -35,7 +35,7 @@ def _all() -> Table:
     table = Table("name", "algorithm", "tasks", "parameters and their defaults", box=None, header_style="bold")
     for algorithm in base.algorithms().values():
         given = ", ".join(f"{param.name} {_default(param)}" for param in algorithm.params)
-        table.add_row(*map(Text, (algorithm.name, algorithm.title, ", ".join(algorithm.tasks), given or "-")))
+        table.add_row(*map(Text, (algorithm.name, algorithm.title, ", ".join(algorithm.told_tasks), given or "-")))
     return table
 
 

@@ -68,7 +68,7 @@ class Number:
             number = math.inf
         if not self._within(number):
             raise ConfigError(f"params.{self.name} must be a finite {kind} {self.range}, not {value!r}")
-        return number
+        return int(number) if self.whole else number
 
     def _within(self, number: float) -> bool:
         return (

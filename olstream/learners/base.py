@@ -110,6 +110,12 @@ class Algorithm:
     def params_of(self, task: Task) -> tuple[Param, ...]:
         return tuple(param for param in self.params if task in param.tasks)
 
+    @property
+    def told_tasks(self) -> list[str]:
+        """For people: the tasks, and what binary learners beside one another add to them."""
+        by_rest = [] if "multiclass" in self.tasks or self.build_rest is None else ["multiclass (one_vs_rest)"]
+        return [*self.tasks, *by_rest]
+
     def takes(self, task: Task) -> bool:
         return task in self.tasks or (task == "multiclass" and self.build_rest is not None)
 
@@ -118,7 +124,7 @@ class Algorithm:
     ) -> dict[str, Value]:
         """The parameters in full, defaults put in; ConfigError names the one that is wrong."""
         if not self.takes(task):
-            raise ConfigError(f"algorithm {self.name} has no task {task}: it is for {', '.join(self.tasks)}")
+            raise ConfigError(f"algorithm {self.name} has no task {task}: it is for {', '.join(self.told_tasks)}")
         known = {param.name: param for param in self.params_of(task)}
         for name in given:
             if name not in known:
