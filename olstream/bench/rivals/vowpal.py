@@ -39,6 +39,14 @@ def from_python(lines: list[str], truths: list[int]) -> dict[str, Any]:
 
 
 def by_its_driver(what: str, learner: str, lines: list[str]) -> dict[str, Any]:
+    """Without its start, which is as long as some ten thousand rows."""
+    (start_s, _), (seconds, wrong) = driven(learner, lines[:1]), driven(learner, lines)
+    us = (seconds - start_s) / (len(lines) - 1) * 1e6
+    return {"what": f"Vowpal Wabbit{what}, own driver, cached", "records": len(lines), "us": us, "wrong": wrong}
+
+
+def driven(learner: str, lines: list[str]) -> tuple[float, float]:
+    """Seconds of CPU, and the share of wrong predictions."""
     with TemporaryDirectory() as directory:
         data = Path(directory, "rows.vw")
         data.write_text("\n".join(lines) + "\n")
@@ -46,10 +54,10 @@ def by_its_driver(what: str, learner: str, lines: list[str]) -> dict[str, Any]:
         Workspace(f"{learner} {files} -k").finish()
         start_s = time.process_time()
         workspace = Workspace(f"{learner} {files}")
-        us = (time.process_time() - start_s) / len(lines) * 1e6
+        seconds = time.process_time() - start_s
         wrong = workspace.get_sum_loss() / workspace.get_weighted_examples()
         workspace.finish()
-    return {"what": f"Vowpal Wabbit{what}, own driver, cached", "records": len(lines), "us": us, "wrong": wrong}
+    return seconds, wrong
 
 
 def main(path: str) -> None:
