@@ -315,11 +315,12 @@ class Model:
         return float(np.max(np.abs(self._weights()), initial=0.0))
 
     def weights_norm(self) -> float:
-        largest = self.weight_abs_max()
+        weights = self._weights()
+        largest = float(np.max(np.abs(weights), initial=0.0))
         if largest == 0.0:
             return 0.0
         with np.errstate(over="ignore", under="ignore"):
-            norm = largest * float(np.sqrt(np.sum((self._weights() / largest) ** 2)))
+            norm = largest * float(np.sqrt(np.sum((weights / largest) ** 2)))
         return min(norm, float(np.finfo(np.float64).max))
 
     def variance_mean(self) -> float | None:

@@ -6,20 +6,17 @@ u adds up (t - 1) times what the t-th row added to w. Every labelled row counts,
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
-from olstream.learners._jit import F64, I64, bound, kernel
+from olstream.learners._jit import F64, I64, Kernel, bound, kernel, no_part
 from olstream.learners._linear import Rule, hinge, positive
 from olstream.learners._rows import after, before, classes_then, has_size, is_barred
 from olstream.learners._score import add, best_of, can_add, clamp, dot, squared
 from olstream.learners._several import add_shares, can_add_shares
 from olstream.learners._state import Anatomy, Arrays
 from olstream.learners.base import OVERFLOW, SCORE, SKIP, TARGET, UPDATED, WEIGHT
-
-Kernel: TypeAlias = Callable[..., Any]
 
 ANATOMY: Final = Anatomy(has_sums=True, counters=(0.0,))
 
@@ -54,15 +51,10 @@ def averaged_all(a: Arrays, k: int, idx: I64, val: F64) -> float:
     return clamp(dot(a.weights[k], idx, val) - dot(a.sums[k], idx, val) / max(a.counters[0, 0], 1.0))
 
 
-@kernel
-def _none(*_: Any) -> float:
-    raise NotImplementedError
-
-
 # What stands for a learner's own parts in the templates below
 loss: Kernel = hinge
-step: Kernel = _none
-share: Kernel = _none
+step: Kernel = no_part
+share: Kernel = no_part
 asks: Kernel = positive
 
 

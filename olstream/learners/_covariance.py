@@ -21,14 +21,11 @@ Crammer, Dredze, Kulesza, Multi-class Confidence Weighted Algorithms, EMNLP 2009
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
-from olstream.learners._jit import F64, I64, kernel
+from olstream.learners._jit import F64, I64, Kernel, kernel
 from olstream.learners._score import LARGEST, NORMAL, add, can_add, squared
 from olstream.learners._state import UNSEEN
-
-Kernel: TypeAlias = Callable[..., Any]
 
 # How S stays diagonal after a step: by the diagonal of the full result, of the full precision, or of NHERD's own map
 DIAGONALS: Final = ("drop", "project", "exact")

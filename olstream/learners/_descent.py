@@ -16,18 +16,15 @@ A round is counted, and weights are shrunk, also for the zero vector.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
-from olstream.learners._jit import F64, I64, bound, kernel
+from olstream.learners._jit import F64, I64, Kernel, bound, kernel, no_part
 from olstream.learners._rows import after, before, classes_then, has_size, is_barred
 from olstream.learners._score import LARGEST, best_of, clamp, dot, squared
 from olstream.learners._state import Anatomy, Arrays
 from olstream.learners.base import OVERFLOW, SCORE, SKIP, TARGET, UPDATED, WEIGHT
-
-Kernel: TypeAlias = Callable[..., Any]
 
 SCALE, ROUNDS = 0, 1
 ANATOMY: Final = Anatomy(counters=(1.0, 0.0))
@@ -88,11 +85,6 @@ def logistic_loss(f: float, y: float, p: F64) -> float:
 @kernel
 def logistic_slope(f: float, y: float, p: F64) -> float:
     return -y * sigmoid(-y * f)
-
-
-@kernel
-def no_part(*_: Any) -> float:
-    raise NotImplementedError
 
 
 # What stands for a learner's own parts in the templates below

@@ -25,6 +25,7 @@ from olstream.learners import _cache
 F64: TypeAlias = NDArray[np.float64]
 I64: TypeAlias = NDArray[np.int64]
 U8: TypeAlias = NDArray[np.uint8]
+Kernel: TypeAlias = Callable[..., Any]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -104,3 +105,9 @@ def _silent(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
 
     return call
+
+
+@kernel
+def no_part(*_: Any) -> Any:
+    """What a template names where a learner puts in a kernel of its own."""
+    raise NotImplementedError

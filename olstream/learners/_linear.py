@@ -18,19 +18,16 @@ A learner gives a `Rule`, and the lesson does the rest:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
 from olstream.learners._covariance import FIRST, Covariance
-from olstream.learners._jit import F64, I64, bound, kernel
+from olstream.learners._jit import F64, I64, Kernel, bound, kernel, no_part
 from olstream.learners._rows import after, before, classes_then, has_size, is_barred
 from olstream.learners._score import best_of, clamp, dot
 from olstream.learners._state import Arrays
 from olstream.learners.base import OVERFLOW, SCORE, SCORE_AFTER, SKIP, STEP, TARGET, UPDATED, WEIGHT
-
-Kernel: TypeAlias = Callable[..., Any]
 
 
 @kernel
@@ -68,16 +65,11 @@ def rest(lesson: Kernel, loss: Kernel, covariance: Covariance = FIRST) -> Kernel
     return bound(_rest, lesson=lesson, loss=loss, **covariance._asdict())
 
 
-@kernel
-def _no_step(*_: Any) -> tuple[float, float, float]:
-    raise NotImplementedError
-
-
 # What stands for a learner's own parts in the templates below
 loss: Kernel = hinge
 asks: Kernel = positive
-step: Kernel = _no_step
-lesson: Kernel = _no_step
+step: Kernel = no_part
+lesson: Kernel = no_part
 reach, can_move, move, narrow, has_variance = FIRST
 is_regression = False
 

@@ -13,12 +13,10 @@ is scored and changes nothing: predicting is the same pass.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeAlias
 
 import numpy as np
 
-from olstream.learners._jit import F64, I64, bound, kernel, lent
+from olstream.learners._jit import F64, I64, Kernel, bound, kernel, lent, no_part
 from olstream.learners._score import LARGEST, NORMAL, best_of, plain
 from olstream.learners._state import Arrays, LinearState
 from olstream.learners.base import (
@@ -42,8 +40,6 @@ from olstream.learners.base import (
     Entries,
     Run,
 )
-
-Kernel: TypeAlias = Callable[..., Any]
 
 
 def one(lesson: Kernel, p: F64) -> Run:
@@ -110,17 +106,12 @@ def has_size(out: F64, code: I64, row: int, q: float) -> bool:
 
 
 @kernel
-def _no_lesson(*_: Any) -> None:
-    raise NotImplementedError
-
-
-@kernel
 def _no_reach(spread: F64, idx: I64, val: F64, work: F64) -> float:
     return math.nan
 
 
 # What stands for a learner's own parts in the templates below
-lesson: Kernel = _no_lesson
+lesson: Kernel = no_part
 score: Kernel = plain
 reach: Kernel = _no_reach
 counts_alone = False

@@ -12,33 +12,24 @@ A learner gives
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, TypeAlias
 
 import numpy as np
 
-from olstream.learners._jit import F64, I64, bound, kernel
+from olstream.learners._jit import F64, I64, Kernel, bound, kernel, no_part
 from olstream.learners._linear import positive
 from olstream.learners._rows import after, before, classes_then, has_size, is_barred
 from olstream.learners._score import add, best_of, can_add, clamp, dot, squared
 from olstream.learners._state import Arrays
 from olstream.learners.base import OVERFLOW, SCORE, SKIP, WEIGHT
 
-Kernel: TypeAlias = Callable[..., Any]
-
 
 def several(loss: Kernel, share: Kernel, asks: Kernel = positive) -> Kernel:
     return bound(_several, loss=loss, share=share, asks=asks)
 
 
-@kernel
-def _none(*_: Any) -> float:
-    raise NotImplementedError
-
-
 # What stands for a learner's own parts in the template below
-loss: Kernel = _none
-share: Kernel = _none
+loss: Kernel = no_part
+share: Kernel = no_part
 asks: Kernel = positive
 
 

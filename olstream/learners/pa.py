@@ -35,7 +35,7 @@ from typing import Any, Final
 import numpy as np
 
 from olstream.errors import ConfigError
-from olstream.learners._jit import F64, bound, kernel
+from olstream.learners._jit import F64, bound, kernel, no_part
 from olstream.learners._linear import Rule, hinge, pair, rest, single
 from olstream.learners._rows import many, one
 from olstream.learners._score import clamp
@@ -96,14 +96,9 @@ def _losses(now: F64, y: int, count: int) -> F64:
     return -np.sort(-losses)
 
 
-@kernel
-def _no_sum(*_: Any) -> float:
-    raise NotImplementedError
-
-
 # What stands for a learner's own parts in the templates below
-sum_of: Callable[..., Any] = _no_sum
-step: Callable[..., Any] = _no_sum
+sum_of: Callable[..., Any] = no_part
+step: Callable[..., Any] = no_part
 
 
 @kernel
