@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from xml.sax.saxutils import escape
 
+from olstream.drawing import COLORS, DASHES, SETTLED, highest, ticks
 from olstream.errors import ConfigError
-from olstream.learners._score import LARGEST
 
-# Told apart by most people who see colours differently (Okabe and Ito), then the same with dashes.
-_COLORS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-_DASHES: Final = ("", "7 3", "2 2")
 _GREYS: Final = ("#777777", "#aaaaaa")
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 960, 480, 70, 60, 50
 _LETTER: Final = 7.5  # how wide one is about, of the names beside the curves
-_TICKS: Final = 7
-# Of a fading average the very beginning is the fate of single rows.
-_SETTLED: Final = 0.02
-_OUT_OF_SIGHT: Final = 2.0  # times the baselines
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +39,9 @@ class Chart:
     @property
     def top(self) -> float:
         """The highest point that is settled. What is far above the baselines goes out of the picture."""
-        first = _SETTLED * self.rows
+        first = SETTLED * self.rows
         settled = [(y, line.is_baseline) for line in self.lines for x, y in line.points if x >= first]
-        highest = max((y for y, _ in settled), default=0.0)
-        known = max((y for y, is_baseline in settled if is_baseline), default=0.0)
-        return min(1.05 * highest, _OUT_OF_SIGHT * known or LARGEST, LARGEST) or 1.0
+        return highest((y for y, _ in settled), (y for y, is_baseline in settled if is_baseline))
 
     def shown(self, error: float) -> str:
         return f"{100 * error:.3g}%" if self.is_ratio else f"{error:.4g}"
@@ -104,11 +94,11 @@ def _frame(chart: Chart, right: float) -> Iterable[str]:
     yield _text(_LEFT, 26, chart.title, size=17)
     yield _text(_LEFT, _TOP - 14, chart.measure)
     yield _text(right, _HEIGHT - 12, "labelled rows", "end")
-    for error in _ticks(chart.top):
+    for error in ticks(chart.top):
         y = _y(chart, error)
         yield f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{right:.1f}" y2="{y:.1f}" stroke="#dddddd"/>'
         yield _text(_LEFT - 8, y + 4, chart.shown(error), "end")
-    for row in _ticks(chart.rows):
+    for row in ticks(chart.rows):
         yield _text(_x(chart, row, right), bottom + 18, f"{row:,.0f}", "middle")
     yield f'<clipPath id="inside"><rect x="{_LEFT}" y="{_TOP}" width="{right - _LEFT:.1f}" height="{bottom - _TOP}"/>'
     yield "</clipPath>"
@@ -142,10 +132,10 @@ def _styles(lines: Sequence[Line]) -> list[tuple[str, str]]:
     styles, ours, others = [], 0, 0
     for line in lines:
         if line.is_baseline:
-            styles.append((_GREYS[others % len(_GREYS)], _DASHES[1]))
+            styles.append((_GREYS[others % len(_GREYS)], DASHES[1]))
             others += 1
         else:
-            styles.append((_COLORS[ours % len(_COLORS)], _DASHES[ours // len(_COLORS) % len(_DASHES)]))
+            styles.append((COLORS[ours % len(COLORS)], DASHES[ours // len(COLORS) % len(DASHES)]))
             ours += 1
     return styles
 
@@ -157,13 +147,6 @@ def _x(chart: Chart, row: float, right: float) -> float:
 def _y(chart: Chart, error: float) -> float:
     bottom = _HEIGHT - _BOTTOM
     return bottom - (bottom - _TOP) * min(error / chart.top, 2.0)
-
-
-def _ticks(top: float) -> list[float]:
-    """Round numbers from 0 up to the top."""
-    step = 10.0 ** math.floor(math.log10(top / _TICKS))
-    step *= next(factor for factor in (1, 2, 5, 10, 20) if top / (factor * step) <= _TICKS)
-    return [i * step for i in range(int(top / step) + 1)]
 
 
 def _text(x: float, y: float, text: str, anchor: str = "start", size: int = 13) -> str:

@@ -1,4 +1,4 @@
-"""The HTTP side: /metrics, /live, /ready, /status.json and a page that links them. It only reads.
+"""The HTTP side: /metrics, /live, /ready, /status.json and the status page. It only reads.
 
 A thread for each connection, few at a time: a new one pushes out the oldest, and a connection
 that is slow is cut off, so nobody can keep the probes waiting.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gzip
 import hmac
-import html
 import logging
 import socket
 import threading
@@ -27,6 +26,7 @@ from olstream.config import Config
 from olstream.errors import ConfigError
 from olstream.health import Health
 from olstream.metrics import Metrics
+from olstream.page import service
 from olstream.status import describe
 
 CONNECTIONS_MAX: Final = 16
@@ -89,11 +89,10 @@ class Pages:
         return Answer(200, "application/json", document)
 
     def _index(self, _accept: str) -> Answer:
-        config = self._metrics.config
-        name = html.escape(f"olstream {self._metrics.version}: group {config.group}, slot {config.slot}")
-        links = "".join(f'<li><a href="{path[1:]}">{path}</a></li>' for path in self._pages if path != "/")
-        head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{name}</title>'
-        return Answer(200, "text/html; charset=utf-8", f"{head}<h1>{name}</h1><ul>{links}</ul></html>\n".encode())
+        self._metrics.board.ask(ASK_S)
+        page = service.page(describe(self._metrics))
+        headers = (("Content-Security-Policy", page.policy), ("Referrer-Policy", "no-referrer"))
+        return Answer(200, "text/html; charset=utf-8", page.encode(), headers)
 
 
 def _probe(verdict: tuple[bool, str]) -> Answer:

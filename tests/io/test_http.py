@@ -8,7 +8,9 @@ import json
 import re
 import socket
 import threading
+from base64 import b64encode
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 
 import pytest
 
@@ -143,7 +145,8 @@ def test_status_tells_the_state_of_each_learner(start: Start) -> None:
     assert told["learners"]["next"]["error"]["sliding"] is None  # type: ignore[index]
     events = told["topics"]["events"]  # type: ignore[index]
     assert (events["assigned"], events["lag"]) == ([0, 1], {"0": 2, "1": 0})
-    assert told["checkpoint"] == {"written": 1_796_032_800.0, "size_bytes": 4321.0, "uncheckpointed": None}
+    written = {"written": 1_796_032_800.0, "size_bytes": 4321.0, "uncheckpointed": None, "failures": 0}
+    assert told["checkpoint"] == written
     assert told["ready"] == {"ok": False, "detail": "Not restored yet: starting."}
 
 
@@ -180,8 +183,21 @@ def test_the_front_page_links_the_others(start: Start) -> None:
 
     assert answer.getheader("Content-Type") == "text/html; charset=utf-8"
     assert "group risk, slot 0" in body.decode()
-    for link in re.findall(r'href="([^"]*)"', body.decode()):
+    links = re.findall(r'<a href="([^"#]*)"', body.decode())
+    assert links == ["metrics", "status.json", "live", "ready"]
+    for link in links:
         assert service.status(f"/{link}") in (200, 503)
+
+
+def test_the_front_page_lets_nothing_in_from_elsewhere(start: Start) -> None:
+    answer, body = start().get("/")
+
+    policy = answer.getheader("Content-Security-Policy", "").split("; ")
+    assert "default-src 'none'" in policy
+    for kind in ("style", "script"):
+        inline = re.findall(rf"<{kind}[^>]*>(.*?)</{kind}>", body.decode(), re.DOTALL)
+        hashes = [b64encode(sha256(text.encode()).digest()).decode() for text in inline]
+        assert [f"{kind}-src 'sha256-{digest}'" for digest in hashes] == [p for p in policy if p.startswith(kind)]
 
 
 def test_head_answers_without_a_body(start: Start) -> None:
