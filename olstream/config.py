@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     BeforeValidator,
@@ -122,6 +122,24 @@ class FeaturesConfig(Section):
     """Paths whose texts are told into words instead of being one category each: `words`, or how."""
 
 
+class OnDriftConfig(Section):
+    """none, widen (variances toward the prior), or reset."""
+
+    action: Literal["none", "widen", "reset"] = "none"
+    widen: Annotated[Real, Field(gt=0, le=1)] = 0.5
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, data: object) -> object:
+        if isinstance(data, dict) and data.keys() == {"widen"}:
+            return {"action": "widen", **data}
+        return {"action": data} if isinstance(data, str) else data
+
+    @model_serializer
+    def _short_form_again(self) -> str | dict[str, float]:
+        return {"widen": self.widen} if self.action == "widen" else self.action
+
+
 class LearnerConfig(Section):
     algorithm: str = "arow"
     """See `olstream learners`."""
@@ -142,6 +160,8 @@ class LearnerConfig(Section):
     scale: Literal["none", "standard"] = "none"
     learn: bool = True
     """false: predict only, a frozen model."""
+    on_drift: OnDriftConfig | None = None
+    """What follows from drift for this learner; null = `monitor.on_drift`."""
     start_from: str | None = None
     """Where it begins, and nowhere else: weights, FILE.json, or the whole state of another learner, STATE_DIR#name."""
     features: FeaturesConfig = FeaturesConfig()
@@ -216,24 +236,6 @@ class CheckpointConfig(Section):
     """This slot has learnt before, and no usable checkpoint is here."""
 
 
-class OnDriftConfig(Section):
-    """none, widen (variances toward the prior), or reset."""
-
-    action: Literal["none", "widen", "reset"] = "none"
-    widen: Annotated[Real, Field(gt=0, le=1)] = 0.5
-
-    @model_validator(mode="before")
-    @classmethod
-    def _short_form(cls, data: object) -> object:
-        if isinstance(data, dict) and data.keys() == {"widen"}:
-            return {"action": "widen", **data}
-        return {"action": data} if isinstance(data, str) else data
-
-    @model_serializer
-    def _short_form_again(self) -> str | dict[str, float]:
-        return {"widen": self.widen} if self.action == "widen" else self.action
-
-
 class HindsightConfig(Section):
     """The best fixed linear model of the last `window` rows, for regret."""
 
@@ -248,8 +250,26 @@ class MonitorConfig(Section):
     fading: Annotated[Real, Field(gt=0, le=1)] = 0.999
     """Forgetting factor of the faded averages."""
     drift: Detectors = {"adwin": {}}
+    """Detectors, and their parameters; `signal: loss` for the loss of a classifier in place of its errors."""
     on_drift: OnDriftConfig = OnDriftConfig()
     hindsight: HindsightConfig | None = None
+
+    ERRORS_ONLY: ClassVar = ("ddm", "eddm")
+
+    @model_validator(mode="after")
+    def _the_detectors_take_the_params(self) -> Self:
+        from olstream.drift import check  # here, because it loads the compiler
+
+        for name, given in self.drift.items():
+            signal = given.get("signal", "error")
+            if signal not in ("error", "loss") or (signal == "loss" and name in self.ERRORS_ONLY):
+                known = "error" if name in self.ERRORS_ONLY else "error or loss"
+                raise wrong(f"must be {known}, not {signal!r}", "drift", name, "signal")
+            try:
+                check(name, {key: value for key, value in given.items() if key != "signal"})
+            except ConfigError as error:
+                raise wrong(str(error), "drift", name) from None
+        return self
 
 
 class HttpConfig(Section):

@@ -36,9 +36,9 @@ def digest_of(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> st
     digest.update(np.diff(ends, prepend=0)[order].data)
     digest.update(_gathered(shown, ends, order).data)
     columns = np.concatenate([[BIAS, UNSEEN], FIRST_NAMED + order])
-    by_column = {key: array for key, array in arrays.items() if not key.startswith(("vocabulary.", "tally."))}
-    ordered = of_columns(by_column, columns)
-    ordered |= {key: array for key, array in arrays.items() if key.startswith("tally.")}
+    without = {key: array for key, array in arrays.items() if key.startswith(("tally.", "drift."))}
+    by_column = {key: arrays[key] for key in arrays.keys() - without.keys() if not key.startswith("vocabulary.")}
+    ordered = of_columns(by_column, columns) | without
     for key, array in sorted(ordered.items()):
         digest.update(f"{key} {array.dtype.str} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)

@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from olstream.history import History, is_due, note
 from olstream.learners._jit import F64, I64, U8, kernel
 from olstream.learners._score import LARGEST
 
@@ -48,13 +49,18 @@ class Tally:
         self.confusion = np.zeros((side, side), np.int64)  # [label, predicted]; last = other past the eighth
         self.recent_errors = np.zeros(0, np.uint8)
         self.recent_losses = np.zeros(0, np.float64)
+        self.history = History(window)
 
-    def add(self, measured: U8, truth: I64, predicted: I64, loss: F64, absolute: F64, classes: int) -> None:
+    def add(
+        self, measured: U8, truth: I64, predicted: I64, loss: F64, absolute: F64, updates: I64, classes: int
+    ) -> None:
         """Rows in order; only measured ones count. `absolute` is |error|, empty in classification."""
         self._make_room(int(np.count_nonzero(measured)), classes)
+        history = self.history
         _add(
             self.classify, self.window, self.fading, self.counts, self.sums, self.per_class, self.confusion,
-            self.recent_errors, self.recent_losses, measured, truth, predicted, loss, absolute,
+            self.recent_errors, self.recent_losses, history.places, history.recent, history.life,
+            measured, truth, predicted, loss, absolute, updates,
         )  # fmt: skip
 
     def _make_room(self, rows: int, classes: int) -> None:
@@ -142,6 +148,7 @@ class Tally:
             "confusion": self.confusion.copy(),
             "recent_errors": errors,
             "recent_losses": losses,
+            **self.history.state(),
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -155,6 +162,8 @@ class Tally:
         self.recent_losses = arrays["recent_losses"][-kept:].copy() if kept else np.zeros(0, np.float64)
         if arrays["confusion"].shape == self.confusion.shape:
             self.confusion = arrays["confusion"].copy()
+        if "history.life" in arrays:  # checkpoints of olstream 0.1.0 had none
+            self.history.restore(arrays)
 
 
 def _grown(array: NDArray[Any], size: int) -> NDArray[Any]:
@@ -166,7 +175,8 @@ def _grown(array: NDArray[Any], size: int) -> NDArray[Any]:
 @kernel
 def _add(
     classify: bool, window: int, fading: float, n: I64, sums: F64, per_class: I64, confusion: I64,
-    recent_errors: U8, recent_losses: F64, measured: U8, truth: I64, predicted: I64, loss: F64, absolute: F64,
+    recent_errors: U8, recent_losses: F64, places: I64, recent: F64, life: F64,
+    measured: U8, truth: I64, predicted: I64, loss: F64, absolute: F64, updates: I64,
 ) -> None:  # fmt: skip
     for row in range(measured.size):
         if measured[row] == 0:
@@ -188,6 +198,10 @@ def _add(
         recent_losses[n[HEAD]] = loss[row]
         n[HEAD] = (n[HEAD] + 1) % window
         n[STORED] = min(n[STORED] + 1, window)
+        if is_due(places, n[LABELLED]):
+            wrong = float(n[ERRORS]) if classify else sums[ABSOLUTE]
+            naive = float(n[MAJORITY_ERRORS]), float(n[NO_CHANGE_ERRORS])
+            note(places, recent, life, float(n[LABELLED]), wrong, sums[LOSS], naive, float(updates[row]))
 
 
 @kernel

@@ -21,6 +21,7 @@ from olstream.lag import Lag
 from olstream.messages import Reason, label_text
 from olstream.series import Counters, Gauges, Histograms, Labels, Readings
 from olstream.standing import Board
+from olstream.watched import watched
 
 PREFIX: Final = "olstream_"
 OTHER: Final = "other"
@@ -61,6 +62,7 @@ STEPS: Final = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0, 100.0)
 WIDTHS: Final = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 1000.0, 10000.0)
 BATCHES: Final = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 10000.0)
 LATENCIES_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0, 300.0)
+DELAYS_S: Final = (0.1, 1.0, 10.0, 60.0, 600.0, 3600.0, 21600.0, 86400.0, 604800.0, 2592000.0)
 TURNS_S: Final = (1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 WRITES_S: Final = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
@@ -87,11 +89,24 @@ def config_hash(learner: LearnerConfig) -> str:
 class Families:
     """All of them, in one registry."""
 
-    def __init__(self, config: Config, board: Board, lag: Lag, health: Health, version: str, librdkafka: str) -> None:
+    def __init__(
+        self,
+        config: Config,
+        board: Board,
+        lag: Lag,
+        health: Health,
+        regret: Callable[[int], Mapping[Labels, float | None]],
+        version: str,
+        librdkafka: str,
+    ) -> None:
+        """`board`, `lag`, `health` and `regret` are what gauges are read off when somebody asks."""
         self.registry = CollectorRegistry()
         self._identity(config, version, librdkafka)
         self._flow(config)
         self._quality(config, board)
+        self._hindsight(regret)
+        self._labels(config)
+        self._drift(config, board)
         self._inputs(config)
         self._model(config, board)
         self._kafka(lag, health)
@@ -140,8 +155,6 @@ class Families:
         text = "Records that the producer or the broker refused."
         to, reasons = dict.fromkeys(written), [*PRODUCE_REASONS.values(), OTHER]
         self.produce_failures = self._counters("produce_failures_total", text, topic=to, reason=reasons)
-        text = "Labels that met no waiting prediction."
-        self.unmatched = self._counters("labels_unmatched_total", text, learner=learners, reason=UNMATCHED)
 
     def _quality(self, config: Config, board: Board) -> None:
         learners = list(config.learners)
@@ -177,6 +190,45 @@ class Families:
         text = "Signed margins of the same rows after the update."
         self.margin_after = self._histograms("margin_after", text, MARGINS, learner=classifiers)
         self.step_size = self._histograms("step_size", "Steps of the updates that were made.", STEPS, learner=learners)
+
+    def _hindsight(self, regret: Callable[[int], Mapping[Labels, float | None]]) -> None:
+        text = "Mean loss of the best fixed linear model of the last rows, on these."
+        self._readings("hindsight_loss", text, lambda: regret(0), "learner")
+        text = "Mean loss less that of the best fixed linear model of the last rows."
+        self._readings("regret", text, lambda: regret(1), "learner")
+
+    def _labels(self, config: Config) -> None:
+        learners = list(config.learners)
+        text = "Labels that met no waiting prediction."
+        self.unmatched = self._counters("labels_unmatched_total", text, learner=learners, reason=UNMATCHED)
+        text = "Labels whose row another worker had predicted: learnt, not measured."
+        self.unmeasured = self._counters("labels_unmeasured_total", text, learner=learners)
+        text = "From a row's own time to that of its label."
+        self.label_delay = self._histograms("label_delay_seconds", text, DELAYS_S, learner=learners)
+        text = "Rows that wait for their label."
+        self.pending = self._gauges("pending_predictions", text, "learner")
+
+    def _drift(self, config: Config, board: Board) -> None:
+        labels = ("learner", "detector", "signal")
+        sets = [
+            (name, of.detector, of.signal)
+            for name, learner in config.learners.items()
+            for of in watched(config.monitor, learner.task)
+        ]
+
+        def counters(name: str, text: str) -> Counters:
+            return Counters(self.registry, PREFIX + name, text, dict.fromkeys(labels, ()), sets)
+
+        def readings(name: str, text: str, number: str) -> None:
+            self._readings(name, text, lambda: board.read_detectors(number), *labels)
+
+        self.detections = counters("drift_detections_total", "Rows at which a detector said drift.")
+        self.warnings = counters("drift_warnings_total", "Times at which a detector began to warn.")
+        readings("drift_statistic", "What a detector compares with its threshold.", "statistic")
+        readings("drift_threshold", "Where a detector's statistic means drift.", "threshold")
+        readings("drift_window_events", "Rows that a detector looks back on.", "window_events")
+        text = "When a detector last said drift."
+        self.last_detection = self._gauges("drift_last_detection_timestamp_seconds", text, *labels)
 
     def _inputs(self, config: Config) -> None:
         learners = list(config.learners)

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from olstream.config import Config, LearnerConfig
+from olstream.config import Config, LearnerConfig, MonitorConfig
+from olstream.watched import watched
+
+if TYPE_CHECKING:
+    from olstream.learners.base import Learning
 
 
 def inert(config: Config) -> list[str]:
     """One sentence for each key that the file sets in vain."""
-    return [*_of_the_service(config), *(s for name, learner in config.learners.items() for s in _of(name, learner))]
+    return [
+        *_of_the_service(config),
+        *(s for name, learner in config.learners.items() for s in _of(name, learner, config.monitor)),
+    ]
 
 
 def _of_the_service(config: Config) -> Iterator[str]:
@@ -17,18 +25,25 @@ def _of_the_service(config: Config) -> Iterator[str]:
         yield "join: late labels are not joined in this version; a label-only message is counted as unmatched"
     if config.output.outcomes is not None:
         yield "output.outcomes: late labels are not joined in this version, so nothing is published there"
-    if "drift" in config.monitor.model_fields_set and config.monitor.drift:
-        yield "monitor.drift: no detector runs in this version"
-    if config.monitor.on_drift.action != "none":
-        yield "monitor.on_drift: no detector runs in this version, so nothing follows from drift"
-    if config.monitor.hindsight is not None:
-        yield "monitor.hindsight: regret is not measured in this version"
     for i, route in enumerate(config.routes):
         for topic in route.when.get("topic", []):
             if config.input.topics and topic not in config.input.topics:
                 yield f"routes.{i}: no record comes from the topic {topic}, which is not among input.topics"
 
 
-def _of(name: str, learner: LearnerConfig) -> Iterator[str]:
+def _of(name: str, learner: LearnerConfig, monitor: MonitorConfig) -> Iterator[str]:
+    action = learner.on_drift or monitor.on_drift
+    if action.action != "none" and not watched(monitor, learner.task):
+        yield f"learners.{name}: nothing watches it for drift, so nothing follows from drift"
+    if action.action == "widen" and _learning(learner).anatomy.prior is None:
+        yield f"learners.{name}: {learner.algorithm} has no variances that could be widened after drift"
     if learner.multiclass != "direct" and learner.task != "multiclass":
         yield f"learners.{name}.multiclass: the task is {learner.task}, so {learner.multiclass} has no effect"
+
+
+def _learning(learner: LearnerConfig) -> Learning:
+    from olstream.learners import base  # here, because it loads the compiler
+
+    algorithm = base.algorithm(learner.algorithm)
+    params = algorithm.check(learner.task, learner.params, learner.classes)
+    return algorithm.learning(learner.task, params, learner.multiclass)

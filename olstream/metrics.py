@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 from prometheus_client import GCCollector, PlatformCollector, ProcessCollector
 
 from olstream import __version__
+from olstream.alarms import WARNING, Alarm
 from olstream.config import Config
 from olstream.families import DISK_REASONS, KAFKA_CODES, OTHER, PRODUCE_REASONS, Families, confused, roles
 from olstream.health import Health
+from olstream.hindsight import Hindsight
 from olstream.lag import Lag, Partition
+from olstream.learners import base
 from olstream.messages import Chunk, Reason
-from olstream.series import BatchHistogram, Number
+from olstream.series import BatchHistogram, Labels, Number
 from olstream.standing import Board
 
 if TYPE_CHECKING:
@@ -120,7 +123,8 @@ class Metrics:
         self.health = health
         self.board = Board()
         self.behind = Lag(now)
-        self.families = Families(config, self.board, self.behind, health, version, librdkafka)
+        self.hindsight = _hindsight(config)
+        self.families = Families(config, self.board, self.behind, health, self._regret, version, librdkafka)
         self.registry = self.families.registry
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
@@ -159,6 +163,17 @@ class Metrics:
         bound = self._learners[learner]
         bound.count(rows)
         bound.observe(rows)
+        if learner in self.hindsight:
+            self.hindsight[learner].add(rows)
+
+    def alarm(self, learner: str, alarm: Alarm) -> None:
+        """A detector began to warn, or said drift."""
+        at = learner, alarm.detector, alarm.signal
+        if alarm.level == WARNING:
+            self.families.warnings.at(*at).add(1)
+        else:
+            self.families.detections.at(*at).add(1)
+            self.families.last_detection.at(*at).set(self.now())
 
     def labels_unmatched(self, learner: str, n: int = 1, reason: str = "unknown") -> None:
         """Messages with nothing but a label, whose features were not found waiting."""
@@ -240,6 +255,10 @@ class Metrics:
     def uncheckpointed(self, n: int) -> None:
         self.families.uncheckpointed.set(n)
 
+    def _regret(self, number: int) -> dict[Labels, float | None]:
+        """The loss (0) or the regret (1) of what was found last."""
+        return {(name,): of.found and of.found[number] for name, of in self.hindsight.items()}
+
     def _plausible(self, times_ms: NDArray[np.float64]) -> NDArray[np.bool_]:
         return (times_ms >= YEAR_2000_MS) & (times_ms <= self.now() * 1000 + DAY_MS)
 
@@ -247,6 +266,17 @@ class Metrics:
         times_ms = np.concatenate([_times(timestamps) for timestamps in batches])
         waited_s = self.now() - times_ms[self._plausible(times_ms)] / 1000
         latency.observe_many(np.maximum(waited_s, 0.0))  # a producer's clock may be ahead of ours
+
+
+def _hindsight(config: Config) -> dict[str, Hindsight]:
+    wanted = config.monitor.hindsight
+    if wanted is None:
+        return {}
+    found = {}
+    for name, of in config.learners.items():
+        params: dict[str, Any] = {**base.algorithm(of.algorithm).check(of.task, of.params, of.classes)}
+        found[name] = Hindsight(wanted, of.task, params.get("eps", 0.0))
+    return found
 
 
 def _times(times_ms: Sequence[int | None]) -> NDArray[np.float64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -11,20 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olstream.admit import Admission, Admitted, Bools
+from olstream.alarms import Alarms
 from olstream.classes import Classes
 from olstream.confidence import decide_binary, decide_multiclass
 from olstream.config import FeaturesConfig, LearnerConfig, MonitorConfig
 from olstream.digest import IDENTITY, digest_of
 from olstream.errors import ConfigError, StateError
 from olstream.evaluate import SEEN, UPDATES, Tally
+from olstream.knowledge import Knowledge
 from olstream.learners import _cache, base
 from olstream.learners._jit import F64
-from olstream.learners._state import BIAS, UNSEEN, Arrays, LinearState
+from olstream.learners._state import BIAS, UNSEEN, LinearState
 from olstream.messages import Example, Label, Reject, SparseRow
 from olstream.rows import Counts, Rows
 from olstream.scale import Scaler
 from olstream.vectorize import Batch, vectorize
-from olstream.vocabulary import FIRST_NAMED, Vocabulary
+from olstream.vocabulary import Vocabulary
+from olstream.watched import watched
 from olstream.weights import vectors
 from olstream.words import Words
 
@@ -36,10 +40,11 @@ Meta: TypeAlias = dict[str, Any]
 Named: TypeAlias = dict[str, NDArray[Any]]
 
 BUCKETS_PART: Final = 16  # of the features of a full covariance: so many buckets for the rest
+ANSWERED_EVERY: Final = 32  # rows: what follows from drift is done between two of these, as ADWIN's cuts are
 AT_ONCE: Final = 500  # rows of many: what the first of them bring makes the others fast
 
 
-class Model:
+class Model(Knowledge):
     """One learner of the configuration."""
 
     def __init__(self, name: str, config: LearnerConfig, monitor: MonitorConfig) -> None:
@@ -62,6 +67,8 @@ class Model:
         self.classes = Classes(self.task, config.classes, config.classes_max) if classify else None
         self._admission = Admission(self.classes, config.class_weights)
         self.tally = Tally(classify, monitor.window, monitor.fading, len(config.classes or ()))
+        self.alarms = Alarms(watched(monitor, self.task))
+        self._on_drift = config.on_drift or monitor.on_drift
         self.vectorize = vectorize  # an attribute, so that its time can be taken
 
     def _bounds(self, features: FeaturesConfig) -> tuple[int, int]:
@@ -79,7 +86,29 @@ class Model:
         rows = self._run(examples, self.config.learn, barred)
         self.tally.counts[SEEN] += rows.counts.seen
         self.tally.counts[UPDATES] += rows.counts.updated
+        rows.answer = self._answer_drift()
         return rows
+
+    @property
+    def room(self) -> int:
+        """How many rows may come at once. Drift is answered at the same rows however a stream is cut into batches."""
+        return ANSWERED_EVERY - self.tally.seen % ANSWERED_EVERY if self._acts else sys.maxsize
+
+    @property
+    def _acts(self) -> bool:
+        return self._on_drift.action != "none" and self.config.learn
+
+    def _answer_drift(self) -> str | None:
+        alarms = self.alarms
+        alarms.unanswered &= self._acts
+        if not alarms.unanswered or self.tally.seen % ANSWERED_EVERY:
+            return None
+        alarms.unanswered = False
+        if self._on_drift.action == "reset":
+            self._state.reset()
+            return "reset"
+        self._state.widen(self._n_vectors, self.vocabulary.n_columns, self._on_drift.widen)
+        return "widened"
 
     def predict(self, examples: Sequence[Example]) -> Rows:
         """Score the rows; nothing of the model changes."""
@@ -146,18 +175,8 @@ class Model:
         return columns
 
     @property
-    def _n_vectors(self) -> int:
-        """Rows of the state: one for each known class, or one in all."""
-        return self.classes.known if self.classes is not None and self.task == "multiclass" else 1
-
-    @property
     def _has_variance(self) -> bool:
         return self._learning.anatomy.prior is not None
-
-    def _arrays(self) -> Arrays:
-        """With room for every feature that is known, every class, and one that a row names which is not learnt."""
-        spare = 1 if self.task == "multiclass" else 0
-        return self._state.use(self._n_vectors + spare, self.vocabulary.n_columns)
 
     def _rows(self, admitted: Admitted, batch: Batch, columns: base.Columns, measured: Bools) -> Rows:
         out, codes = columns.numbers, columns.codes
@@ -185,13 +204,16 @@ class Model:
             entries=np.diff(batch.indptr) - int(self.vocabulary.bias), correct=correct,
             measured=measured.astype(np.uint8), updated=codes[base.UPDATED].astype(np.uint8),
             skip=codes[base.SKIP].astype(np.uint8), scores=columns.scores, spreads=columns.spreads,
+            target=admitted.target, weight=admitted.weight, batch=batch,
         )  # fmt: skip
 
     def _measure(self, rows: Rows, admitted: Admitted) -> None:
         if rows.measured.any():
             absolute = np.zeros(0) if self.classes is not None else _distance(admitted.target, rows.score)
             classes = 0 if self.classes is None else len(self.classes.forms)
-            self.tally.add(rows.measured, rows.truth, rows.predicted, rows.loss, absolute, classes)
+            tally = self.tally
+            rows.alarms = self.alarms.add(rows.measured, rows.correct, rows.loss, tally.labelled, tally.loss_sum)
+            tally.add(rows.measured, rows.truth, rows.predicted, rows.loss, absolute, rows.updates, classes)
 
     def _counts(self, rows: Rows, admitted: Admitted, learnt: Bools, novel: int, overflowed: int) -> Counts:
         measured = rows.measured != 0
@@ -219,63 +241,6 @@ class Model:
             novel=novel,
             overflowed=overflowed,
         )
-
-    # What has been learnt, by name. Multiclass: by class text, then by name.
-
-    def _by_name(self, array: F64) -> dict[str, Any]:
-        names = self.vocabulary.exported()
-        n_columns = self.vocabulary.n_columns
-        if self.task != "multiclass":
-            return dict(zip(names, array[0, FIRST_NAMED:n_columns].tolist(), strict=True))
-        assert self.classes is not None
-        return {
-            str(text): dict(zip(names, array[k, FIRST_NAMED:n_columns].tolist(), strict=True))
-            for k, text in enumerate(self.classes.texts)
-        }
-
-    def _of_bias(self, array: F64) -> float | dict[str, float]:
-        if self.task != "multiclass":
-            return float(array[0, BIAS])
-        assert self.classes is not None
-        return {str(text): float(array[k, BIAS]) for k, text in enumerate(self.classes.texts)}
-
-    def weights(self) -> dict[str, Any]:
-        return self._by_name(self._weights())
-
-    def bias(self) -> float | dict[str, float]:
-        return self._of_bias(self._weights())
-
-    def variances(self) -> dict[str, Any] | None:
-        """None for first-order learners; of a covariance the diagonal."""
-        found = self._variances()
-        return None if found is None else self._by_name(found)
-
-    def bias_variance(self) -> float | dict[str, float] | None:
-        """None for first-order learners, and where there is no bias."""
-        found = self._variances() if self.config.bias else None
-        return None if found is None else self._of_bias(found)
-
-    def covariance(self) -> dict[str | None, tuple[list[str], F64]] | None:
-        """(features, matrix) of each class; of None where there is one in all. None where there is no such matrix."""
-        anatomy, used = self._learning.anatomy, self.vocabulary.n_columns
-        if not anatomy.is_full:
-            return None
-        by_class = self.task == "multiclass" and not anatomy.is_shared
-        texts = self.classes.texts if by_class and self.classes is not None else [None]
-        roots = self._arrays().spread[: len(texts), FIRST_NAMED:used]  # without the bias
-        return {text: (self.vocabulary.exported(), root @ root.T) for text, root in zip(texts, roots, strict=True)}
-
-    def _weights(self) -> F64:
-        return self._used(self._learning.weights_of(self._arrays()))
-
-    def _variances(self) -> F64 | None:
-        anatomy, spread = self._learning.anatomy, self._arrays().spread
-        if anatomy.prior is None:
-            return None
-        if not anatomy.is_full:
-            return self._used(spread)
-        diagonals = np.sum(spread * spread, axis=2)[:, : self.vocabulary.n_columns]
-        return np.broadcast_to(diagonals, (self._n_vectors, diagonals.shape[1])) if anatomy.is_shared else diagonals
 
     def start_from(self, given: object) -> None:
         """Begin from weights by exported name, as `weights` tells. Before the first row."""
@@ -308,36 +273,10 @@ class Model:
         return list(columns)
 
     @property
-    def n_features(self) -> int:
-        return self.vocabulary.n_columns - FIRST_NAMED
-
-    def weight_abs_max(self) -> float:
-        return float(np.max(np.abs(self._weights()), initial=0.0))
-
-    def weights_norm(self) -> float:
-        weights = self._weights()
-        largest = float(np.max(np.abs(weights), initial=0.0))
-        if largest == 0.0:
-            return 0.0
-        with np.errstate(over="ignore", under="ignore"):
-            norm = largest * float(np.sqrt(np.sum((weights / largest) ** 2)))
-        return min(norm, float(np.finfo(np.float64).max))
-
-    def variance_mean(self) -> float | None:
-        """Over the named features; None for first-order learners and before the first feature."""
-        variances = self._variances()
-        used = np.zeros((1, 0)) if variances is None else variances[:, FIRST_NAMED:]
-        return float(np.mean(used)) if used.size else None
-
-    @property
     def nbytes(self) -> int:
         """Of the arrays that grow with the features."""
         scaler = [] if self.scaler is None else [self.scaler.count, self.scaler.mean, self.scaler.m2]
         return self._state.nbytes + sum(array.nbytes for array in scaler)
-
-    def _used(self, array: F64) -> F64:
-        """The part of a state array that is in use."""
-        return array[: self._n_vectors, : self.vocabulary.n_columns]
 
     # State
 
@@ -353,13 +292,14 @@ class Model:
             "multiclass": self.algorithm.reduction(self.task, self.config.multiclass),
             "classes": None if self.classes is None else self.classes.state(),
             "vocabulary": vocabulary,
+            "drift": self.alarms.params(),
         }
         arrays: Named = dict(self._state.arrays(self._n_vectors, self.vocabulary.n_columns))
         arrays |= {f"vocabulary.{key}": array for key, array in vocabulary_arrays.items()}
         if self.scaler is not None:
             arrays |= {f"scaler.{key}": array for key, array in self.scaler.state(self.vocabulary.n_columns).items()}
         arrays |= {f"tally.{key}": array for key, array in self.tally.state().items()}
-        return meta, arrays
+        return meta, arrays | self.alarms.state()
 
     @classmethod
     def restore(
@@ -377,6 +317,8 @@ class Model:
         if model.scaler is not None:
             model.scaler = Scaler.restore(_under("scaler.", arrays))
         model.tally.restore(_under("tally.", arrays))
+        if "drift" in meta:  # else there were no detectors yet
+            model.alarms.restore(meta["drift"], arrays)
         return model
 
     def digest(self) -> str:

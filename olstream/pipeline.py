@@ -116,28 +116,39 @@ class Pipeline:
 
     def _learn(self, route: Route, positions: list[int], decoded: Sequence[Any], done: Processed) -> None:
         """The champion first: what it refuses is a dead letter, and no shadow sees it."""
-        rows = self._rows("champion", route.learner, positions, decoded, done)
+        refused = self._rows("champion", route.learner, positions, decoded, done)
         done.event_times += [at_ms for i in positions if (at_ms := decoded[i].ts_ms) is not None]
-        for i, reject in rows.rejects.items():
-            done.rejects[positions[i]] = reject
+        done.rejects |= refused
         if route.shadows:
-            accepted = [position for i, position in enumerate(positions) if i not in rows.rejects]
+            accepted = [position for position in positions if position not in refused]
             for shadow in route.shadows:
                 self._rows("shadow", shadow, accepted, decoded, done)
 
-    def _rows(self, role: Role, name: str, positions: list[int], decoded: Sequence[Any], done: Processed) -> Rows:
-        examples: list[Example] = [decoded[i] for i in positions]
-        published = self.publishes and (role == "champion" or self.config.output.shadows is not None)
-        rows: Rows = self._learn_rows[name](examples)
-        done.results.append(Result(self.models[name], rows, positions, published))
-        if published:
-            values: list[bytes | None] = self._encode(self.encoders[name, role], done.chunk, positions, examples, rows)
-            if role == "shadow":
-                done.shadows.append((positions, values))
-            else:
-                for position, value in zip(positions, values, strict=True):
-                    done.predictions[position] = value
-        return rows
+    def _rows(
+        self, role: Role, name: str, positions: list[int], decoded: Sequence[Any], done: Processed
+    ) -> dict[int, Reject]:
+        """What the model made of these records, and which of them it refused. As many at once as the model takes."""
+        model, refused = self.models[name], dict[int, Reject]()
+        while positions:
+            taken, positions = positions[: model.room], positions[model.room :]
+            rows: Rows = self._learn_rows[name]([decoded[i] for i in taken])
+            published = self.publishes and (role == "champion" or self.config.output.shadows is not None)
+            done.results.append(Result(model, rows, taken, published))
+            if published:
+                self._publish(role, name, taken, decoded, rows, done)
+            refused |= {taken[i]: reject for i, reject in rows.rejects.items()}
+        return refused
+
+    def _publish(
+        self, role: Role, name: str, taken: list[int], decoded: Sequence[Any], rows: Rows, done: Processed
+    ) -> None:
+        examples: list[Example] = [decoded[i] for i in taken]
+        values: list[bytes | None] = self._encode(self.encoders[name, role], done.chunk, taken, examples, rows)
+        if role == "shadow":
+            done.shadows.append((taken, values))
+        else:
+            for position, value in zip(taken, values, strict=True):
+                done.predictions[position] = value
 
     def _address(self, done: Processed) -> None:
         """Say where each record goes: key of the input, chosen headers copied."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from olstream.alarms import Alarm
 from olstream.confidence import probabilities, side_probability
 from olstream.learners._jit import F64, I64, U8
 from olstream.messages import Label, Reject
+from olstream.vectorize import Batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,11 @@ class Rows:
     skip: U8  # learners.base.SKIP_REASONS
     scores: F64  # (n, K): multiclass, else (0, 0)
     spreads: F64  # their variances, where the learner has some
+    target: F64  # the label as kernels take it: +1 or -1, a class index or a value
+    weight: F64  # importance, class weight included
+    batch: Batch  # the accepted rows as the learner met them
+    alarms: Sequence[Alarm] = ()  # of drift detectors; a row is a position among accepted ones until `spread_out`
+    answer: str | None = None  # what followed from drift after the last row
 
     def __len__(self) -> int:
         return self.n
@@ -108,6 +115,7 @@ class Rows:
             if column.shape[0] == self.n:
                 wide[accepted] = column
                 setattr(self, name, wide)
+        self.alarms = [replace(alarm, row=int(accepted[alarm.row])) for alarm in self.alarms]
         refused = np.ones(n, np.bool_)
         refused[accepted] = False
         self.entries[refused] = self.predicted[refused] = self.truth[refused] = -1
@@ -118,4 +126,5 @@ class Rows:
 _COLUMNS = (
     "score", "margin", "loss", "variance", "step", "score_after", "margin_after", "loss_after", "probability",
     "predicted", "truth", "known", "updates", "entries", "correct", "measured", "updated", "skip", "scores", "spreads",
+    "target", "weight",
 )  # fmt: skip

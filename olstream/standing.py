@@ -6,12 +6,14 @@ read from another thread, and nothing is computed while nobody looks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from threading import Event
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from olstream.alarms import Reading
+    from olstream.history import Curve
     from olstream.model import Model
 
 
@@ -36,6 +38,11 @@ class Standing:
     weight_abs_max: float | None = None
     variance_mean: float | None = None
     size_bytes: int | None = None
+    mean_absolute_error: float | None = None
+    updated_share: float | None = None  # of the labelled rows
+    detectors: Sequence[Reading] = ()
+    history: Mapping[str, Curve] = field(default_factory=dict)
+    confusion: Sequence[Sequence[int]] = ()  # [label][predicted], of declared classes
 
     @staticmethod
     def of(model: Model) -> Standing:
@@ -58,6 +65,11 @@ class Standing:
             weight_abs_max=model.weight_abs_max(),
             variance_mean=model.variance_mean(),
             size_bytes=model.nbytes,
+            mean_absolute_error=tally.mean_absolute_error(),
+            updated_share=tally.updates / tally.labelled if tally.labelled else None,
+            detectors=model.alarms.readings(),
+            history=tally.history.curves(tally.classify),
+            confusion=tally.confusion.tolist(),
         )
 
 
@@ -88,4 +100,12 @@ class Board:
             (name, *([field.partition("_")[2]] if len(fields) > 1 else [])): getattr(standing, field)
             for name, standing in self.standings.items()
             for field in fields
+        }
+
+    def read_detectors(self, number: str) -> dict[tuple[str, ...], float | None]:
+        """{(learner, detector, signal): value} of one number of each."""
+        return {
+            (name, reading.detector, reading.signal): getattr(reading, number)
+            for name, standing in self.standings.items()
+            for reading in standing.detectors
         }

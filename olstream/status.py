@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import platform
 import re
+from dataclasses import asdict
+from operator import itemgetter
 from typing import Any, Final
 
+from olstream.alarms import MARKS_MAX
+from olstream.config import LearnerConfig
+from olstream.families import confused
 from olstream.metrics import Metrics
 from olstream.standing import Standing
 
@@ -38,7 +43,9 @@ def describe(metrics: Metrics) -> dict[str, Any]:
             "written": families.checkpoint_last.value,
             "size_bytes": families.checkpoint_bytes.value,
             "uncheckpointed": families.uncheckpointed.value,
+            "failures": int(sum(families.checkpoint_failures.values().values())),
         },
+        "process": {"rss_bytes": metrics.registry.get_sample_value("process_resident_memory_bytes")},
         "config": redacted(config.model_dump(mode="json", by_alias=True)),
     }
 
@@ -58,10 +65,51 @@ def _learner(metrics: Metrics, name: str) -> dict[str, Any]:
         "error": {window: getattr(standing, f"error_{window}") for window in ("sliding", "fading", "total")},
         "loss": {window: getattr(standing, f"loss_{window}") for window in ("sliding", "fading", "total")},
         "baseline": {"majority": standing.baseline_majority, "no_change": standing.baseline_no_change},
+        "mae": standing.mean_absolute_error,
+        "updated_share": standing.updated_share,
+        "hindsight": _hindsight(metrics, name),
         "features": standing.features,
         "classes": standing.classes,
+        "weights_norm": standing.weights_norm,
+        "variance_mean": standing.variance_mean,
         "size_bytes": standing.size_bytes,
+        "drift": _drift(standing),
+        "history": {which: asdict(curve) for which, curve in standing.history.items()},
+        "marks": _marks(standing),
+        "confusion": _confusion(learner, standing),
     }
+
+
+def _hindsight(metrics: Metrics, name: str) -> dict[str, float] | None:
+    found = metrics.hindsight[name].found if name in metrics.hindsight else None
+    return None if found is None else found._asdict()
+
+
+def _drift(standing: Standing) -> dict[str, Any]:
+    """`ago`: labelled rows since the last detection."""
+    readings, marks = standing.detectors, _marks(standing)
+    return {
+        "level": max((reading.level for reading in readings), default=0),
+        "detections": sum(reading.detections for reading in readings),
+        "warnings": sum(reading.warnings for reading in readings),
+        "last": {**marks[-1], "ago": standing.labelled - marks[-1]["labelled"]} if marks else None,
+        "detectors": [{key: value for key, value in asdict(of).items() if key != "marks"} for of in readings],
+    }
+
+
+def _marks(standing: Standing) -> list[dict[str, Any]]:
+    """The last detections, rising."""
+    found = [
+        {"labelled": labelled, "detector": reading.detector, "signal": reading.signal}
+        for reading in standing.detectors
+        for labelled in reading.marks
+    ]
+    return sorted(found, key=itemgetter("labelled"))[-MARKS_MAX:]
+
+
+def _confusion(learner: LearnerConfig, standing: Standing) -> dict[str, Any] | None:
+    classes = confused(learner)
+    return {"classes": classes, "counts": standing.confusion} if classes and standing.confusion else None
 
 
 def _topic(metrics: Metrics, topic: str) -> dict[str, Any]:

@@ -14,12 +14,13 @@ from typing import Any, ParamSpec, TypeVar
 
 import orjson
 
+from olstream.alarms import DRIFT
 from olstream.checkpoint import Partition
 from olstream.health import Health
 from olstream.messages import Chunk
 from olstream.metrics import Metrics
 from olstream.model import Model
-from olstream.pipeline import Processed
+from olstream.pipeline import Processed, Result
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +70,8 @@ class Watch:
             metrics.labels_unmatched(learner, n)
         for result in done.results:
             metrics.rows(result.model.name, result.rows)
+            if result.rows.alarms or result.rows.answer:
+                self._tell_drift(chunk, result)
             if result.published:
                 refused = result.rows.rejects
                 accepted = [position for i, position in enumerate(result.positions) if i not in refused]
@@ -141,6 +144,29 @@ class Watch:
             for number, partition in its["partitions"].items()
         }
         self.metrics.lag({at: (position, ends.get(at, -1)) for at, position in positions.items()})
+
+    def _tell_drift(self, chunk: Chunk, result: Result) -> None:
+        """A line each: they are rare, and each is a change of state."""
+        name = result.model.name
+        for alarm in result.rows.alarms:
+            self.metrics.alarm(name, alarm)
+            log.warning(
+                "%s in the %s of learner %s, says %s: %s[%d] offset %d, labelled row %d",
+                "a drift" if alarm.level == DRIFT else "a warning of drift",
+                alarm.signal,
+                name,
+                alarm.detector,
+                chunk.topic,
+                chunk.partition,
+                chunk.offsets[result.positions[alarm.row]],
+                alarm.labelled,
+            )
+        if result.rows.answer:
+            at = chunk.offsets[result.positions[-1]]
+            log.warning(
+                "learner %s was %s after drift: %s[%d] offset %d",
+                *(name, result.rows.answer, chunk.topic, chunk.partition, at),
+            )
 
     def _tell_rejects(self, chunk: Chunk, done: Processed) -> None:
         """One line an interval and reason; payloads stay out of it."""

@@ -249,7 +249,7 @@ def test_no_text_is_more_than_a_configuration_error(text: str) -> None:
 def test_keys_that_do_nothing_yet_are_told() -> None:
     text = LEARNER + (
         "    multiclass: one_vs_one\n"
-        "join: {ttl: 1h}\nmonitor: {drift: [ddm], on_drift: reset, hindsight: {}}\n"
+        "join: {ttl: 1h}\n"
         "output: {outcomes: o}\ninput: {topics: [a]}\nroutes: [{when: {topic: b}}]"
     )
 
@@ -258,9 +258,6 @@ def test_keys_that_do_nothing_yet_are_told() -> None:
     assert told == [
         "join",
         "output.outcomes",
-        "monitor.drift",
-        "monitor.on_drift",
-        "monitor.hindsight",
         "routes.0",
         "learners.fraud.multiclass",
     ]

@@ -29,7 +29,8 @@ def tally_of(parts: list[slice], columns: tuple[Any, ...], window: int = 20, dec
 
 def feed(tally: evaluate.Tally, columns: tuple[Any, ...], part: slice) -> None:
     measured, truth, predicted, loss = (column[part] for column in columns)
-    tally.add(measured, truth, predicted, loss, np.zeros(0), int(columns[1].max()) + 1)
+    updates = np.arange(columns[0].size)[part]
+    tally.add(measured, truth, predicted, loss, np.zeros(0), updates, int(columns[1].max()) + 1)
 
 
 @pytest.mark.parametrize("n", [1, 19, 20, 21, 300])
@@ -58,7 +59,8 @@ def test_every_measure_follows_its_definition(n: int) -> None:
 def test_nothing_is_known_before_the_first_label() -> None:
     tally = evaluate.Tally(True, 10, 0.99)
 
-    tally.add(np.zeros(3, np.uint8), np.zeros(3, np.int64), np.zeros(3, np.int64), np.zeros(3), np.zeros(0), 1)
+    none = np.zeros(3, np.int64)
+    tally.add(np.zeros(3, np.uint8), none, none, np.zeros(3), np.zeros(0), none, 1)
 
     assert tally.error_rate() is None
     assert tally.error_rate("fading") is None
@@ -118,7 +120,8 @@ def test_regression_adds_up_absolute_and_squared_errors_and_has_no_error_rate() 
     tally = evaluate.Tally(False, 10, 0.9)
     nobody = np.full(3, -1)
 
-    tally.add(np.array([1, 0, 1], np.uint8), nobody, nobody, np.array([1.0, 9.0, 3.0]), np.array([1.5, 9.0, 3.5]), 0)
+    measured, loss, absolute = np.array([1, 0, 1], np.uint8), np.array([1.0, 9.0, 3.0]), np.array([1.5, 9.0, 3.5])
+    tally.add(measured, nobody, nobody, loss, absolute, np.zeros(3, np.int64), 0)
 
     assert (tally.absolute_sum, tally.squared_sum, tally.loss_sum) == (5.0, 14.5, 4.0)
     assert tally.mean_absolute_error() == 2.5
@@ -131,7 +134,7 @@ def test_sums_stay_finite() -> None:
     tally = evaluate.Tally(False, 10, 0.9)
     huge, nobody = np.full(4, 1.7e308), np.full(4, -1)
 
-    tally.add(np.ones(4, np.uint8), nobody, nobody, huge, huge, 0)
+    tally.add(np.ones(4, np.uint8), nobody, nobody, huge, huge, np.zeros(4, np.int64), 0)
 
     assert all(np.isfinite(array).all() for array in tally.state().values())
     assert np.isfinite(tally.loss_mean() or 0.0)
@@ -158,7 +161,7 @@ def test_a_label_of_no_known_class_is_an_error_for_everybody() -> None:
     tally = evaluate.Tally(True, 10, 0.9)
     strange = np.full(2, -1)
 
-    tally.add(np.ones(2, np.uint8), strange, strange, np.ones(2), np.zeros(0), 0)
+    tally.add(np.ones(2, np.uint8), strange, strange, np.ones(2), np.zeros(0), strange, 0)
 
     assert tally.error_rate() == tally.baseline("majority") == tally.baseline("no_change") == 1.0
 
@@ -167,7 +170,7 @@ def test_equally_frequent_classes_are_led_by_the_first_seen() -> None:
     tally = evaluate.Tally(True, 10, 0.9)
     truth = np.array([1, 0, 0, 1, 0])
 
-    tally.add(np.ones(5, np.uint8), truth, truth, np.zeros(5), np.zeros(0), 2)
+    tally.add(np.ones(5, np.uint8), truth, truth, np.zeros(5), np.zeros(0), truth, 2)
 
     # majority before each row: none, 1, 0 (a tie), 0, 0
     assert tally.baseline("majority") == 3 / 5

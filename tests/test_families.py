@@ -80,9 +80,9 @@ def hostile(n: int) -> list[Example]:
 def test_ids_names_and_classes_add_no_series() -> None:
     service = Service(dict(THREE) | {"open": {"algorithm": "pa1", "task": "multiclass", "classes_max": 20_000}})
 
-    service.take("open", *hostile(10))
-    after_10 = service.samples()
-    for start in range(10, 2000, 500):
+    service.take("open", *hostile(100))
+    after_100 = service.samples()
+    for start in range(100, 2000, 500):
         service.take("open", *hostile(2000)[start : start + 500])
     for reason in Reason:
         service.metrics.rejected("events", reason)
@@ -91,7 +91,7 @@ def test_ids_names_and_classes_add_no_series() -> None:
     service.metrics.checkpoint_failed(OSError(9999, "strange"))
 
     after = service.samples()
-    assert set(after) == set(after_10)
+    assert set(after) == set(after_100)
     assert after['kafka_errors_total{code="other"}'] == 1
     assert after['produce_failures_total{reason="other",topic="predictions"}'] == 1
     assert after['checkpoint_failures_total{reason="io"}'] == 1

@@ -15,7 +15,7 @@ from olstream.comparison.score import Score
 from olstream.learners._jit import F64, I64
 from olstream.learners._score import LARGEST
 from olstream.messages import Example, Label
-from olstream.model import Model
+from olstream.model import Model, Rows
 
 Task: TypeAlias = Literal["binary", "multiclass", "regression"]
 
@@ -54,14 +54,21 @@ class Ours:
         model.warm_up()  # so that rows a second tell of learning, not of compiling
 
     def take(self, shown: Shown) -> None:
-        began = time.perf_counter()
-        rows = self.model.predict_then_update(shown.examples)
-        self.score.seconds += time.perf_counter() - began
+        start = 0
+        while start < len(shown):
+            taken = slice(start, min(start + self.model.room, len(shown)))
+            began = time.perf_counter()
+            rows = self.model.predict_then_update(shown.examples[taken])
+            self.score.seconds += time.perf_counter() - began
+            self._count(rows, shown.target[taken])
+            start = taken.stop
+
+    def _count(self, rows: Rows, target: F64) -> None:
         measured = rows.measured != 0
-        self.score.rows += len(shown) - len(rows.rejects)
+        self.score.rows += rows.n - len(rows.rejects)
         self.score.learnt(rows.counts.updated, rows.counts.loss)
         if self.model.task == "regression":
-            self.score.add(distances(shown.target[measured], rows.score[measured]))
+            self.score.add(distances(target[measured], rows.score[measured]))
         else:
             self.score.add((rows.correct[measured] != 1).astype(np.float64))
 

@@ -62,6 +62,22 @@ class LinearState:
                 array[tuple(map(slice, before.shape))] = before
         return self.held
 
+    def widen(self, rows: int, columns: int, share: float) -> None:
+        """Bring the variances in use so far toward the prior; nothing without variances."""
+        prior, spread = self.anatomy.prior, self.held.spread
+        if prior is None:
+            return
+        if not self.anatomy.is_full:
+            spread[:rows, :columns] += share * (prior - spread[:rows, :columns])
+            return
+        for root in spread[:rows, :columns, :columns]:
+            root[:] = np.linalg.cholesky((1.0 - share) * (root @ root.T) + share * prior * np.eye(columns))
+
+    def reset(self) -> None:
+        """As before the first row."""
+        self.held = self._new(*self.held.weights.shape)
+        self.window.rows.clear()
+
     @property
     def nbytes(self) -> int:
         return sum(array.nbytes for array in self.held) + self.window.nbytes

@@ -22,10 +22,10 @@ def test_the_examples_are_accepted(example: Path, capsys: pytest.CaptureFixture[
 
 
 def test_keys_that_do_nothing_yet_are_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "c.yaml").write_text("learners: {a: }\nmonitor: {drift: [ddm]}\n")
+    (tmp_path / "c.yaml").write_text("learners: {a: }\njoin: {ttl: 1h}\n")
 
     assert main(["check", str(tmp_path / "c.yaml"), "--offline"]) == 0
-    assert "warn  monitor.drift: no detector runs in this version" in capsys.readouterr().out
+    assert "warn  join: late labels are not joined in this version" in capsys.readouterr().out
 
 
 def test_a_state_directory_that_cannot_be_written_is_warned_of(

@@ -46,7 +46,7 @@ def test_the_curve_is_the_fading_average_of_the_evaluation(wrong: list[bool]) ->
     truth = np.zeros(n, np.int64)
     tally, curve = Tally(True, 10, 0.97), Curve(0.97)
 
-    tally.add(np.ones(n, np.uint8), truth, truth + np.array(wrong), np.zeros(n), np.zeros(0), 2)
+    tally.add(np.ones(n, np.uint8), truth, truth + np.array(wrong), np.zeros(n), np.zeros(0), truth, 2)
     for error in wrong:
         curve.add(float(error))
 
