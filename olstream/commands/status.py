@@ -8,9 +8,10 @@ import time
 import urllib.error
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from http.client import HTTPException
-from typing import Any
+from typing import Any, Final
 
 import click
 from rich import box
@@ -20,10 +21,12 @@ from rich.table import Table
 from rich.text import Text
 
 from olstream.errors import ConfigError, OlstreamError
+from olstream.page import figures
+from olstream.page.view import Learner, learners
 
 DEFAULT_URL = "http://127.0.0.1:9108"
 TIMEOUT_S = 5.0
-WIDE = 125  # characters; below, the learners have fewer columns
+_SPARK: Final = 24  # characters of a curve
 
 
 class Unreachable(OlstreamError):
@@ -52,13 +55,12 @@ def command(url: str, watch: bool, every: float, as_json: bool) -> None:
             click.echo(json.dumps(document, indent=None if watch else 2))
         return
     console = Console()
-    wide = console.width >= WIDE
     if not watch:
-        console.print(screen(next(documents), wide))
+        console.print(screen(next(documents), console))
         return
     with Live(console=console, auto_refresh=False) as live:
         for document in documents:
-            live.update(screen(document, wide), refresh=True)
+            live.update(screen(document, console), refresh=True)
 
 
 def _documents(url: str, every_s: float | None) -> Iterator[dict[str, Any]]:
@@ -90,15 +92,16 @@ def fetch(url: str) -> dict[str, Any]:
         raise Unreachable(f"{url} does not answer ({why}): is it running, and is that its http port?") from error
 
 
-def screen(document: dict[str, Any], wide: bool = True) -> RenderableType:
-    """All of it in one screen."""
-    tables = _learners(document, wide), _topics(document)
+def screen(document: dict[str, Any], console: Console) -> RenderableType:
+    """All of it in one screen: the wider that is, the more columns."""
+    shown = [column for column in COLUMNS if column.from_width <= console.width and column.can(console)]
+    tables = _learners(learners(document), shown), _topics(document)
     return Group(_head(document), *tables, *_rejected(document), _checkpoint(document))
 
 
 def _head(document: dict[str, Any]) -> Text:
     head = Text(f"olstream {document['version']}   group {document['group']}, slot {document['slot']}, ")
-    head.append(f"{document['guarantee']}, up {_duration(document['now'] - document['started'])}\n")
+    head.append(f"{document['guarantee']}, up {figures.duration(document['now'] - document['started'])}\n")
     for probe, good, bad in (("live", "live ", "NOT LIVE "), ("ready", "ready ", "NOT READY ")):
         ok = document[probe]["ok"]
         head.append(good if ok else bad, style="green" if ok else "bold red")
@@ -106,45 +109,82 @@ def _head(document: dict[str, Any]) -> Text:
     return head
 
 
-def _table(words: tuple[str, ...], numbers: tuple[str, ...]) -> Table:
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of the learners."""
+
+    heading: str
+    cell: Callable[[Learner], str | Text]
+    from_width: int = 0  # characters that the terminal has
+    is_word: bool = False
+    is_picture: bool = False
+
+    def can(self, console: Console) -> bool:
+        """A picture needs characters that not every terminal has."""
+        return not self.is_picture or console.encoding.lower().startswith("utf")
+
+
+def _drift(learner: Learner) -> Text:
+    state = learner.drift.state
+    return Text(
+        state or figures.ABSENT, style="bold red" if state == "drift" else "yellow" if state == "warning" else ""
+    )
+
+
+def _last_drift(learner: Learner) -> str:
+    return figures.ABSENT if learner.drift_ago is None else f"{learner.drift_ago:,} rows"
+
+
+COLUMNS: Final = [
+    Column("learner", lambda learner: Text(learner.name), is_word=True),
+    Column("role", lambda learner: learner.role, is_word=True),
+    Column("algorithm", lambda learner: learner.algorithm, 120, is_word=True),
+    Column("task", lambda learner: learner.task, 140, is_word=True),
+    Column("seen", lambda learner: figures.count(learner.seen)),
+    Column("labelled", lambda learner: figures.count(learner.labelled), 130),
+    Column("updates", lambda learner: figures.count(learner.updates), 185),
+    Column("error\nnow", lambda learner: learner.shown(learner.now)),
+    Column("\nfaded", lambda learner: learner.shown(learner.error["fading"]), 195),
+    Column("\ntotal", lambda learner: learner.shown(learner.error["total"])),
+    Column("baseline\nmajority", lambda learner: figures.percent(learner.majority)),
+    Column("\nlast", lambda learner: figures.percent(learner.no_change)),
+    Column("loss\nnow", lambda learner: figures.number(learner.loss["sliding"])),
+    Column("drift", _drift, is_word=True),
+    Column("last drift\nago", _last_drift, 110),
+    Column("regret", lambda learner: figures.signed(learner.regret), 175),
+    Column("recent error", lambda learner: figures.sparkline(learner.recent.error, _SPARK), 165, is_picture=True),
+]
+
+
+def _table(columns: Iterable[tuple[str, bool]]) -> Table:
+    """Headings, and whether words stand below them."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading in words:
-        table.add_column(heading, overflow="fold")
-    for heading in numbers:
-        table.add_column(heading, justify="right", no_wrap=True)
+    for heading, is_word in columns:
+        if is_word:
+            table.add_column(heading, overflow="fold")
+        else:
+            table.add_column(heading, justify="right", no_wrap=True)
     return table
 
 
-def _learners(document: dict[str, Any], wide: bool) -> Table:
-    words = ("learner", "role", "algorithm", "task") if wide else ("learner", "role")
-    counts = ("seen", "labelled", "updates") if wide else ("seen",)
-    errors = (("sliding", "error %\nnow"), ("fading", "\nfaded"), ("total", "\ntotal"))
-    shown = [pair for pair in errors if wide or pair[0] != "fading"]
-    baselines = (("majority", "baseline\nmajority"), ("no_change", "\nlast"))
-    headings = (*counts, *(heading for _, heading in (*shown, *baselines)), "loss\nnow")
-    table = _table(words, headings)
-    for name, learner in document["learners"].items():
-        table.add_row(
-            Text(name),
-            *(learner[word] for word in words[1:]),
-            *(_count(learner[count]) for count in counts),
-            *(_percent(learner["error"][window]) for window, _ in shown),
-            *(_percent(learner["baseline"][which]) for which, _ in baselines),
-            _number(learner["loss"]["sliding"]),
-        )
+def _learners(all_of_them: Iterable[Learner], columns: Sequence[Column]) -> Table:
+    table = _table((column.heading, column.is_word) for column in columns)
+    for learner in all_of_them:
+        table.add_row(*(column.cell(learner) for column in columns))
     return table
 
 
 def _topics(document: dict[str, Any]) -> Table:
-    table = _table(("topic",), ("consumed", "rejected", "partitions", "lag", "lag age"))
+    numbers = ("consumed", "rejected", "partitions", "lag", "lag age")
+    table = _table([("topic", True), *((heading, False) for heading in numbers)])
     for name, topic in document["topics"].items():
         table.add_row(
             Text(name),
-            _count(topic["consumed"]),
-            _count(sum(topic["rejected"].values())),
-            _count(len(topic["assigned"])),
-            _count(sum(topic["lag"].values()) if topic["lag"] else None),
-            "-" if topic["lag_seconds"] is None else _duration(topic["lag_seconds"]),
+            figures.count(topic["consumed"]),
+            figures.count(sum(topic["rejected"].values())),
+            figures.count(len(topic["assigned"])),
+            figures.count(sum(topic["lag"].values()) if topic["lag"] else None),
+            figures.duration(topic["lag_seconds"]),
         )
     return table
 
@@ -162,24 +202,7 @@ def _checkpoint(document: dict[str, Any]) -> Text:
     checkpoint = document["checkpoint"]
     if checkpoint["written"] is None:
         return Text("checkpoint: none written since the start")
-    age, size = _duration(document["now"] - checkpoint["written"]), _count(checkpoint["size_bytes"])
-    return Text(f"checkpoint: {age} ago, {size} bytes, {_count(checkpoint['uncheckpointed'])} records learnt since")
-
-
-def _count(value: float | None) -> str:
-    return "-" if value is None else f"{int(value):,}"
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.2f}"
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
-
-
-def _duration(seconds: float) -> str:
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{max(0.0, seconds):.0f} s"
+    age, size = figures.duration(document["now"] - checkpoint["written"]), figures.size(checkpoint["size_bytes"])
+    told = f"checkpoint: {age} ago, {size}, {figures.count(checkpoint['uncheckpointed'])} records learnt since"
+    failures = checkpoint.get("failures") or 0
+    return Text(told).append(f", {figures.plural(failures, 'failure')}", style="bold red") if failures else Text(told)

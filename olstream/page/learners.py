@@ -31,11 +31,6 @@ _COLUMNS: Final = [
 ]
 
 
-def shown_by(learner: Learner) -> Callable[[float | None], str]:
-    """How its errors are written."""
-    return figures.number if learner.is_regression else figures.percent
-
-
 def overview(learners: Sequence[Learner], caption: str) -> Html:
     """All of them in one table; a column that nobody has a number for is left out."""
     rows = [_row(learner, i) for i, learner in enumerate(learners)]
@@ -50,13 +45,13 @@ def _has_value(cell: Cell) -> bool:
 
 
 def _row(learner: Learner, i: int) -> list[Cell]:
-    shown = shown_by(learner)
+    shown = learner.shown
     total = shown(learner.error.get("total"))
     return [
         joined(element("a", name(learner.name), href=f"#learner-{i}"), element("small", _kind(learner))),
         figures.count(learner.seen),
         figures.count(learner.labelled),
-        shown(learner.error.get("sliding")),
+        shown(learner.now),
         (total, "alarm") if learner.is_behind else total,
         figures.percent(learner.majority),
         figures.percent(learner.no_change),
@@ -89,17 +84,14 @@ def _level(level: int) -> Html:
 
 
 def _last_drift(learner: Learner) -> str | None:
-    drift = learner.drift
-    if drift.state is None:
+    if learner.drift.state is None:
         return None
-    if drift.last is None:
-        return "none"
-    ago = drift.ago if drift.ago is not None else max(0, learner.labelled - drift.last.labelled)
-    return f"{ago:,} rows ago"
+    ago = learner.drift_ago
+    return "none" if ago is None else f"{ago:,} rows ago"
 
 
 def _trend(learner: Learner, curve: Curve) -> str:
-    shown = shown_by(learner)
+    shown = learner.shown
     rows = f"rows {curve.labelled[0]:,} to {curve.labelled[-1]:,}"
     return f"error of {learner.name[:100]} over {rows}: from {shown(curve.error[0])} to {shown(curve.error[-1])}"
 
@@ -111,9 +103,9 @@ def cards(learners: Sequence[Learner]) -> list[Html]:
 
 
 def _card(learner: Learner, i: int, is_open: bool) -> Html:
-    shown = shown_by(learner)
+    shown = learner.shown
     state = _state(learner)
-    now = f"error {shown(learner.error.get('sliding') or learner.error.get('total'))}" if learner.labelled else None
+    now = f"error {shown(learner.now)}" if learner.labelled else None
     summary = element(
         "summary",
         element("h3", name(learner.name)),
@@ -150,20 +142,14 @@ def figure(learner: Learner, title: str, curve: Curve) -> Html:
     what = "mean absolute error" if learner.is_regression else "error"
     steps = f"{what}, by {figures.plural(curve.every, 'labelled row')}" if curve.every else what
     picture = curves.chart(
-        curves.of_learner(learner, curve), _axis(learner), _trend(learner, curve), learner.marks, "rows"
+        curves.of_learner(learner, curve), learner.at_axis, _trend(learner, curve), learner.marks, "rows"
     )
     return element("figure", element("figcaption", element("b", title), f"  {steps}"), picture)
 
 
-def _axis(learner: Learner) -> Callable[[float | None], str]:
-    if learner.is_regression:
-        return figures.short
-    return lambda value: f"{100 * (value or 0.0):.3g}%"
-
-
 def _legend(learner: Learner) -> Html:
     """What each line is, and how it stood over the last rows."""
-    shown, curve = shown_by(learner), learner.recent or learner.life
+    shown, curve = learner.shown, learner.recent or learner.life
     keys = [
         curves.key(line.look, line.dash, line.name if line.is_baseline else "error", " ", shown(_now(learner, line)))
         for line in reversed(curves.of_learner(learner, curve))
@@ -175,12 +161,11 @@ def _legend(learner: Learner) -> Html:
 
 
 def _now(learner: Learner, line: curves.Line) -> float | None:
-    sliding = None if line.is_baseline else learner.error.get("sliding")
-    return (learner.recent or learner.life).last(line.values) if sliding is None else sliding
+    return (learner.recent or learner.life).last(line.values) if line.is_baseline else learner.now
 
 
 def _facts(learner: Learner) -> Html:
-    shown, loss = shown_by(learner), learner.loss
+    shown, loss = learner.shown, learner.loss
     updates = None if learner.updates is None else figures.count(learner.updates)
     if updates and learner.updated_share is not None:
         updates += f" ({figures.percent(learner.updated_share)})"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from olstream.page import curves, figures
+from olstream.page import curves
 from olstream.page.html import Html, element, name
 from olstream.page.view import Curve, Learner, items, mapping, text
 
@@ -24,7 +24,10 @@ def of_routes(learners: Sequence[Learner], config: Mapping[str, Any]) -> list[Ht
     )
     times = Counter(member for group in groups for member in group)
     alone = [group for group in groups if all(times[member] == 1 and member in by_name for member in group)]
-    return [_picture([by_name[member] for member in group]) for group in alone if any(by_name[m].recent for m in group)]
+    pictures = [[by_name[member] for member in group if by_name[member].recent] for group in alone]
+    return [
+        _picture(group) for group in pictures if len(group) > 1 and len({each.is_regression for each in group}) == 1
+    ]
 
 
 def _picture(group: Sequence[Learner]) -> Html:
@@ -60,31 +63,13 @@ def of_curves(learners: Sequence[Learner], curve: Callable[[Learner], Curve], ca
 
 
 def legend(group: Sequence[Learner], lines: Sequence[curves.Line]) -> Html:
-    shown = _shown(group)
     keys = [
-        curves.key(
-            line.look,
-            line.dash,
-            name(line.name),
-            f" {shown(_now(learner))}",
-            f" ({learner.role})" if learner.role else None,
-        )
+        curves.key(line.look, line.dash, name(line.name), f" {learner.shown(learner.now)} {learner.role}".rstrip())
         for learner, line in zip(group, lines, strict=True)
     ]
     return element("p", *keys, class_="legend")
 
 
-def _now(learner: Learner) -> float | None:
-    curve, sliding = learner.recent or learner.life, learner.error.get("sliding")
-    return curve.last(curve.error) if sliding is None else sliding
-
-
 def picture(group: Sequence[Learner], lines: Sequence[curves.Line], rows: str) -> Html:
-    shown = _shown(group)
-    ends = "; ".join(f"{learner.name[:100]} {shown(_now(learner))}" for learner in group)
-    axis = figures.short if group[0].is_regression else lambda value: f"{100 * (value or 0.0):.3g}%"
-    return curves.chart(lines, axis, f"errors at the end: {ends}", rows=rows)
-
-
-def _shown(group: Sequence[Learner]) -> Callable[[float | None], str]:
-    return figures.number if group[0].is_regression else figures.percent
+    ends = "; ".join(f"{learner.name[:100]} {learner.shown(learner.now)}" for learner in group)
+    return curves.chart(lines, group[0].at_axis, f"errors at the end: {ends}", rows=rows)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
+from olstream.page import figures
+
 STATES: Final = ("stable", "warning", "drift")
 LAST_ROWS: Final = 1000  # as many as a sliding error has by itself
 _CLASSES_MAX: Final = 100  # of a confusion table; more are no service's
@@ -158,6 +160,28 @@ class Learner:
     def is_regression(self) -> bool:
         return self.task == "regression"
 
+    def shown(self, error: float | None) -> str:
+        """An error as it is written: a ratio in percent, in a regression a number."""
+        return figures.number(error) if self.is_regression else figures.percent(error)
+
+    def at_axis(self, error: float | None) -> str:
+        """The same in three figures."""
+        return figures.short(error) if self.is_regression else f"{100 * (error or 0.0):.3g}%"
+
+    @property
+    def now(self) -> float | None:
+        """The error over the last rows."""
+        sliding = self.error.get("sliding")
+        return self.recent.last(self.recent.error) if sliding is None else sliding
+
+    @property
+    def drift_ago(self) -> int | None:
+        """Labelled rows since the last detection."""
+        last = self.drift.last
+        if last is None or self.drift.ago is not None:
+            return self.drift.ago
+        return max(0, self.labelled - last.labelled)
+
     @property
     def is_behind(self) -> bool:
         """Always guessing would have been no worse."""
@@ -175,7 +199,7 @@ def _learner(name: str, of: Mapping[str, Any]) -> Learner:
     recent = _curve(history.get("recent"))
     error = _windows(of.get("error"))
     if of.get("task") == "regression":
-        error |= {"total": number(of.get("mae")), "sliding": recent.last(recent.error)}
+        error["total"] = number(of.get("mae"))
     return Learner(
         name=name,
         role=text(of.get("role")),

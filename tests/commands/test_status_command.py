@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from rich.console import Console
 
 from olstream.__main__ import main
+from olstream.commands.status import screen
 from olstream.config import Config
 from olstream.health import Health
 from olstream.io import http as served
@@ -18,6 +22,7 @@ from olstream.io.http import HttpServer, serve
 from olstream.messages import Chunk, Example, Reason
 from olstream.metrics import Metrics
 from olstream.model import Model
+from tests.page import documents
 
 TOKEN = "s3cret"
 
@@ -54,6 +59,15 @@ def nobody() -> str:
 
 
 # status
+
+
+def printed(document: dict[str, Any], width: int, encoding: str = "utf-8") -> str:
+    """The screen as a terminal of that many characters shows it."""
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="replace")
+    console = Console(width=width, file=file)
+    console.print(screen(document, console))
+    file.seek(0)
+    return file.read()
 
 
 def test_status_is_one_screen(
@@ -113,6 +127,64 @@ def test_status_of_a_bad_address_is_one_sentence(url: str, capsys: pytest.Captur
 
     assert code in (2, 3)
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_a_wide_terminal_shows_drift_regret_and_the_recent_error() -> None:
+    shown = printed(documents.shadowed(), 180)
+
+    row = next(line for line in shown.splitlines() if "fraud-next" in line)
+    for text in ("drift", "600 rows", "+0.0612"):
+        assert text in row
+    assert len(set(row) & set("▁▂▃▄▅▆▇█")) > 1
+    assert "regression" in shown and "37.61" in shown
+
+
+def test_a_narrow_terminal_shows_whether_there_is_drift() -> None:
+    shown = printed(documents.shadowed(), 80)
+
+    assert max(map(len, shown.splitlines())) <= 80
+    assert [line.split()[-1] for line in shown.splitlines() if "shadow" in line] == ["drift", "stable"]
+    assert "regret" not in shown
+
+
+def test_a_terminal_without_block_characters_gets_no_curve() -> None:
+    shown = printed(documents.shadowed(), 180, encoding="ascii")
+
+    assert "recent error" not in shown
+    assert "+0.0612" in shown
+
+
+def test_failed_checkpoints_are_told() -> None:
+    checkpoint = {"written": documents.NOW_S - 90.0, "size_bytes": 1000, "uncheckpointed": 5, "failures": 2}
+
+    shown = printed(documents.document(checkpoint=checkpoint), 120)
+
+    assert "checkpoint: 90 s ago, 1 kB, 5 records learnt since, 2 failures" in shown
+
+
+def test_the_status_of_an_older_service_is_shown_as_far_as_it_goes() -> None:
+    document = documents.document()
+    for key in ("drift", "history", "marks", "hindsight", "mae", "updated_share", "confusion"):
+        del document["learners"]["fraud"][key]
+    del document["process"], document["checkpoint"]["failures"]
+
+    shown = printed(document, 180)
+
+    assert "6.40%" in shown and "840 records" in shown
+
+
+def test_a_service_before_its_first_record_has_a_screen() -> None:
+    shown = printed(documents.empty(), 180)
+
+    assert "NOT READY" in shown and "none written since the start" in shown
+
+
+def test_status_loads_nothing_heavy() -> None:
+    script = "import sys; import olstream.commands.status; print(*sys.modules)"
+
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+
+    assert not {"numpy", "numba", "confluent_kafka", "pydantic", "prometheus_client"} & set(loaded)
 
 
 # health
