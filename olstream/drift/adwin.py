@@ -12,7 +12,8 @@ Bifet, Gavaldà. Learning from Time-Changing Data with Adaptive Windowing. SDM 2
     drift where a bucket was dropped           the rest of the window is kept: its newest values
 
 The bound is for values in [0, 1]; scale others. The statistic is the largest |u0 - u1| of the last look at the
-cuts as a share of its bound, so the threshold is 1. It knows no warning. O(log W) numbers, in a table of fixed size.
+cuts as a share of its bound, so the threshold is 1. Every difference cuts the window; `mode` says which are told, by
+drift and statistic. It knows no warning. O(log W) numbers, in a table of fixed size.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import numpy as np
 
 from olstream.drift.base import COUNTS, DRIFT, EVENTS, KNOWN, NUMBERS, STABLE, Method, Params, Plan, tell
 from olstream.learners._jit import F64, I64, kernel
-from olstream.learners._params import Number
+from olstream.learners._params import Choice, Number
 
 PAPER: Final = "Bifet, Gavaldà. Learning from Time-Changing Data with Adaptive Windowing. SDM 2007"
 
@@ -43,12 +44,13 @@ def _step(p: F64, f: F64, n: I64, w: F64, x: float) -> int:
     n[CLOCK] = 0
     if n[EVENTS] <= min_samples:
         return STABLE
-    found = largest = _look(p, f, n, w)
-    while found > 1.0:
+    apart, told = _look(p, f, n, w)
+    largest = told
+    while apart > 1.0:
         _drop_oldest(f, n, w)
-        found = _look(p, f, n, w)
-        largest = max(largest, found)
-    f[LAST_LOOK] = found
+        apart, told = _look(p, f, n, w)
+        largest = max(largest, told)
+    f[LAST_LOOK] = told
     _report(f, n, largest)
     return DRIFT if largest > 1.0 else STABLE
 
@@ -109,10 +111,13 @@ def _forget(n: I64, w: F64, i: int, count: int) -> None:
 
 
 @kernel
-def _look(p: F64, f: F64, n: I64, w: F64) -> float:
-    """The largest share of its bound that a cut has, from the oldest to the first above 1; -1 where no cut is."""
-    delta, least = p[0], p[2]
-    size, largest = float(n[EVENTS]), -1.0
+def _look(p: F64, f: F64, n: I64, w: F64) -> tuple[float, float]:
+    """The largest share of its bound that a cut has, from the oldest to the first above 1; -1 where no cut is.
+
+    Of all changes, and of those that count.
+    """
+    delta, least, mode = p[0], p[2], p[4]
+    size, largest, told = float(n[EVENTS]), -1.0, -1.0
     d = math.log(2.0 * math.log(size)) - math.log(delta)
     variance = f[DEVIATION] / size
     before, sum_before = 0.0, 0.0
@@ -124,11 +129,12 @@ def _look(p: F64, f: F64, n: I64, w: F64) -> float:
             if before > least + 1.0 and after > least + 1.0:
                 h = 1.0 / (before - least + 1.0) + 1.0 / (after - least + 1.0)
                 bound = math.sqrt(2.0 * h * variance * d) + 2.0 / 3.0 * h * d
-                apart = abs(sum_before / before - (f[TOTAL] - sum_before) / after)
-                largest = max(largest, apart / bound)
+                share = ((f[TOTAL] - sum_before) / after - sum_before / before) / bound
+                largest = max(largest, abs(share))
+                told = max(told, abs(share) if mode == 0.0 else max(mode * share, 0.0))
                 if largest > 1.0:
-                    return float(largest)
-    return float(largest)
+                    return float(largest), float(told)
+    return float(largest), float(told)
 
 
 @kernel
@@ -153,7 +159,8 @@ def _drop_oldest(f: F64, n: I64, w: F64) -> None:
 
 
 def _build(given: Params) -> Plan:
-    p = np.array([given["delta"], given["clock"], given["min_window"], given["min_samples"]], np.float64)
+    mode = {"up": 1.0, "down": -1.0, "both": 0.0}[str(given["mode"])]
+    p = np.array([given["delta"], given["clock"], given["min_window"], given["min_samples"], mode], np.float64)
     return Plan(_step, p, numbers=3, counts=2 + ROWS, table=(2 * ROWS, int(given["max_buckets"]) + 1), reset=_kept)
 
 
@@ -168,6 +175,7 @@ METHOD: Final = Method(
         Number("max_buckets", 5, "buckets of one size: the more, the finer", at_least=2, at_most=100, whole=True),
         Number("min_window", 5, "values on each side of a cut: more than one more", at_least=1, whole=True),
         Number("min_samples", 10, "no look before the window has more values than that", at_least=1, whole=True),
+        Choice("mode", "both", "which changes are told: a rise, a fall, or both", ("up", "down", "both")),
     ),
     build=_build,
 )  # fmt: skip

@@ -99,6 +99,13 @@ def tell(f: F64, n: I64, statistic: float, threshold: float) -> None:
     n[KNOWN] = 1
 
 
+@kernel
+def tell_nearer(f: F64, n: I64, statistic: float, threshold: float) -> None:
+    """Of two sides, what the one says that is nearer to a drift."""
+    if n[KNOWN] == 0 or statistic - threshold > f[STATISTIC] - f[THRESHOLD]:
+        tell(f, n, statistic, threshold)
+
+
 # What stands for a detector's own parts in the template below
 step: Kernel = no_part
 reset: Kernel = anew

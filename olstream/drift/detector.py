@@ -11,12 +11,18 @@ from numpy.typing import NDArray
 from olstream.drift.adwin import METHOD as ADWIN
 from olstream.drift.base import EVENTS, KNOWN, LEVEL, STATISTIC, THRESHOLD, Memory, Method, watching
 from olstream.drift.ddm import METHOD as DDM
+from olstream.drift.eddm import METHOD as EDDM
+from olstream.drift.hddm_a import METHOD as HDDM_A
+from olstream.drift.hddm_w import METHOD as HDDM_W
+from olstream.drift.kswin import METHOD as KSWIN
+from olstream.drift.page_hinkley import METHOD as PAGE_HINKLEY
 from olstream.errors import ConfigError
 from olstream.learners._jit import F64, U8
 from olstream.learners._params import Value
 from olstream.learners.base import nearest
 
-METHODS: Final[dict[str, Method]] = {method.name: method for method in (ADWIN, DDM)}
+_LISTED: Final = (ADWIN, DDM, EDDM, HDDM_A, HDDM_W, PAGE_HINKLEY, KSWIN)
+METHODS: Final[dict[str, Method]] = {method.name: method for method in _LISTED}
 NAMES: Final = tuple(METHODS)
 
 
