@@ -15,13 +15,13 @@ _STEPS: Final = (0.02, 0.15, 0.4, 0.7)  # of a row, where the next deeper colour
 _BAR: Final = 90  # pixels
 
 
-def confusion(counted: Confusion | None, key: str) -> Html | None:
+def confusion(counted: Confusion | None) -> Html | None:
     if counted is None or not any(counted.labels):
         return None
     counted = _capped(counted)
     title = f"Labels and predictions, {figures.plural(len(counted.classes), 'class').replace('classs', 'classes')}"
     inside = element("div", _table(counted), _mix(counted), class_="columns")
-    return element("details", element("summary", title), inside, open=len(counted.classes) <= _FOLDED, class_=key)
+    return element("details", element("summary", title), inside, open=len(counted.classes) <= _FOLDED)
 
 
 def _capped(counted: Confusion) -> Confusion:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from olstream.page import curves, figures
+from olstream.page.calibration import calibration
 from olstream.page.confusion import confusion
 from olstream.page.html import Child, Html, element, joined, name
 from olstream.page.tables import Cell, Column, facts, table
@@ -129,16 +130,18 @@ def _inside(learner: Learner) -> list[Html | None]:
         element("div", *_figures(learner), class_="columns"),
         _facts(learner),
         _detectors(learner.drift.detectors),
-        confusion(learner.confusion, "confusion"),
+        confusion(learner.confusion),
+        calibration(learner.calibration),
     ]
 
 
 def _figures(learner: Learner) -> list[Html]:
-    kinds = [("Recent", learner.recent), ("Whole life", learner.life)]
-    return [figure(learner, title, curve.coarser(_POINTS)) for title, curve in kinds if curve]
+    kinds = [("Recent", learner.recent), ("From the beginning", learner.life)]
+    most = _POINTS if learner.recent and learner.life else 2 * _POINTS
+    return [_figure(learner, title, curve.coarser(most)) for title, curve in kinds if curve]
 
 
-def figure(learner: Learner, title: str, curve: Curve) -> Html:
+def _figure(learner: Learner, title: str, curve: Curve) -> Html:
     what = "mean absolute error" if learner.is_regression else "error"
     steps = f"{what}, by {figures.plural(curve.every, 'labelled row')}" if curve.every else what
     picture = curves.chart(

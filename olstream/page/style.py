@@ -91,7 +91,7 @@ polyline { fill: none; stroke-width: 1.6; stroke-linejoin: round; vector-effect:
 .c4 { stroke: var(--c4); }
 .c5 { stroke: var(--c5); }
 .c6 { stroke: var(--c6); }
-.mark line { stroke: var(--alarm); }
+.mark line { stroke: var(--alarm); stroke-opacity: .55; }
 .mark text { fill: var(--alarm); font-size: 9px; }
 .bar { fill: var(--c0); }
 .bar.other { fill: var(--pale); }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from olstream.page import curves
@@ -26,50 +26,45 @@ def of_routes(learners: Sequence[Learner], config: Mapping[str, Any]) -> list[Ht
     alone = [group for group in groups if all(times[member] == 1 and member in by_name for member in group)]
     pictures = [[by_name[member] for member in group if by_name[member].recent] for group in alone]
     return [
-        _picture(group) for group in pictures if len(group) > 1 and len({each.is_regression for each in group}) == 1
+        _of_route(group) for group in pictures if len(group) > 1 and len({each.is_regression for each in group}) == 1
     ]
 
 
-def _picture(group: Sequence[Learner]) -> Html:
+def _of_route(group: Sequence[Learner]) -> Html:
     """Over rows before now, for a shadow that began later has counted fewer."""
-    lines = []
-    for i, learner in enumerate(group):
-        look, dash = curves.look_of(i)
-        curve = learner.recent.coarser(_POINTS)
-        edges = [n - learner.labelled for n in curve.labelled]
-        lines.append(curves.Line(learner.name, look, edges, curve.error, dash))
-    title = element(
-        "figcaption", element("b", "Champion and shadows"), "  recent error over the same rows, counted back from now"
-    )
-    return element(
-        "section", element("figure", title, legend(group, lines), picture(group, lines, "rows")), class_="card"
-    )
+    lines = [_line(learner, i, learner.recent, learner.labelled) for i, learner in enumerate(group)]
+    return _picture(group, lines, "Champion and shadows", "recent error over the same rows, counted back from now")
 
 
-def of_curves(learners: Sequence[Learner], curve: Callable[[Learner], Curve], caption: str) -> Html | None:
-    """All of them over the rows that each has counted."""
-    shown = [learner for learner in learners if curve(learner)]
+def _line(learner: Learner, i: int, curve: Curve, now: int) -> curves.Line:
+    look, dash = curves.look_of(i)
+    coarser = curve.coarser(_POINTS)
+    return curves.Line(learner.name, look, [n - now for n in coarser.labelled], coarser.error, dash)
+
+
+def _picture(group: Sequence[Learner], lines: Sequence[curves.Line], title: str, beside: str) -> Html:
+    ends = "; ".join(f"{learner.name[:100]} {learner.shown(learner.now)}" for learner in group)
+    figure = element(
+        "figure",
+        element("figcaption", element("b", title), f"  {beside}"),
+        _legend(group, lines),
+        curves.chart(lines, group[0].at_axis, f"{title}, error now: {ends}", rows="rows"),
+    )
+    return element("section", figure, class_="card")
+
+
+def of_lives(learners: Sequence[Learner]) -> Html | None:
+    """Learners of one kind from the beginning, over the rows that each has counted."""
+    shown = [learner for learner in learners if learner.life]
     if len(shown) < 2:
         return None
-    lines = []
-    for i, learner in enumerate(shown):
-        look, dash = curves.look_of(i)
-        coarser = curve(learner).coarser(_POINTS)
-        lines.append(curves.Line(learner.name, look, coarser.labelled, coarser.error, dash))
-    title = element("figcaption", element("b", "Learners compared"), f"  {caption}")
-    return element(
-        "section", element("figure", title, legend(shown, lines), picture(shown, lines, "rows")), class_="card"
-    )
+    lines = [_line(learner, i, learner.life, 0) for i, learner in enumerate(shown)]
+    return _picture(shown, lines, "Learners compared", "error over the labelled rows of each")
 
 
-def legend(group: Sequence[Learner], lines: Sequence[curves.Line]) -> Html:
+def _legend(group: Sequence[Learner], lines: Sequence[curves.Line]) -> Html:
     keys = [
         curves.key(line.look, line.dash, name(line.name), f" {learner.shown(learner.now)} {learner.role}".rstrip())
         for learner, line in zip(group, lines, strict=True)
     ]
     return element("p", *keys, class_="legend")
-
-
-def picture(group: Sequence[Learner], lines: Sequence[curves.Line], rows: str) -> Html:
-    ends = "; ".join(f"{learner.name[:100]} {learner.shown(learner.now)}" for learner in group)
-    return curves.chart(lines, group[0].at_axis, f"errors at the end: {ends}", rows=rows)
