@@ -156,7 +156,7 @@ def sparkline(values: Sequence[float], told: str) -> Html:
     if not values:
         return element("span", figures.ABSENT, class_="none")
     top, across = highest(values, ()), (_WIDTH - 2) / max(1, len(values) - 1)
-    points = [(1 + i * across, _SPARK - 1 - (_SPARK - 3) * value / top) for i, value in enumerate(values)]
+    points = [(1 + i * across, _SPARK - 1 - (_SPARK - 3) * min(value / top, 1.0)) for i, value in enumerate(values)]
     if len(points) == 1:
         points.append((_WIDTH - 1, points[0][1]))
     drawn = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)

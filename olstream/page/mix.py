@@ -17,6 +17,7 @@ class Mix:
 
     def __init__(self) -> None:
         self._labels: Counter[str] = Counter()
+        self._order: dict[str, int] = {}
         self._pairs: Counter[tuple[str, str]] = Counter()
         self._majority = self._last = ""
         self._bins = [[0, 0.0, 0] for _ in range(_BINS)]  # rows, sum of probabilities, right ones
@@ -30,12 +31,18 @@ class Mix:
         is_first = not self._labels
         wrong = float(is_first or self._majority != label), float(is_first or self._last != label)
         self._labels[label] += 1
+        self._order.setdefault(label, len(self._order))
         if predicted is not None:
             self._pairs[label, predicted] += 1
-        if self._labels[label] > self._labels[self._majority]:
+        if self._before(label, self._majority):
             self._majority = label
         self._last = label
         return wrong
+
+    def _before(self, label: str, majority: str) -> bool:
+        """Commoner, or as common and known for longer: as a service counts."""
+        own, best = self._labels[label], self._labels[majority]
+        return own > best or (own == best and self._order[label] < self._order[majority])
 
     def said(self, probability: float, was_right: bool) -> None:
         place = self._bins[min(int(min(max(probability, 0.0), 1.0) * _BINS), _BINS - 1)]

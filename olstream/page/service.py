@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-import orjson
 import yaml
 
 from olstream.page import figures, shell, together
@@ -196,14 +196,14 @@ def _commits(document: Document) -> Html | None:
 
 def _configuration(document: Document) -> Html | None:
     config = mapping(document.get("config"))
-    return _written(orjson.dumps(config, default=str, option=orjson.OPT_NON_STR_KEYS)) if config else None
+    return _written(json.dumps(config, ensure_ascii=False).encode("utf-8", "replace")) if config else None
 
 
 @lru_cache(maxsize=2)
 def _written(config: bytes) -> Html:
     """As one would write it. Kept, because it is slow and seldom changes."""
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    told = yaml.dump(orjson.loads(config), Dumper=dumper, sort_keys=False, allow_unicode=True, width=110)
+    told = yaml.dump(json.loads(config), Dumper=dumper, sort_keys=False, allow_unicode=True, width=110)
     summary = element(
         "summary", element("h3", "Configuration"), element("span", "secrets hidden", class_="soft"), id="of-config"
     )

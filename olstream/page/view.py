@@ -31,7 +31,7 @@ class Curve:
     every: int | None = None
 
     def __bool__(self) -> bool:
-        return len(self.labelled) > 1
+        return bool(self.error)
 
     def coarser(self, most: int) -> Curve:
         """The same over longer stretches, so that there are at most that many; the oldest may be shorter."""
@@ -321,4 +321,5 @@ def whole(value: object) -> int | None:
 
 
 def text(value: object) -> str:
-    return "" if value is None else str(value)
+    """Of a text or a number that fits a double; of anything else nothing."""
+    return value if isinstance(value, str) else "" if number(value) is None else str(value)
