@@ -1,10 +1,12 @@
 """The drift detectors of one learner: its errors or its losses, row by row, and what they said of them.
 
-A loss has no upper bound and any unit, and the detectors' bounds are for values in [0, 1]: they are given
+A loss has no upper bound and any unit, and the detectors' bounds are for values in [0, 1]. They are given
 
-    x = l / (l + m)        l: the loss of the row,  m: the mean loss of all rows before it
+    x = l / (l + m)      l  the loss of the row
+                         m  the mean loss of the labelled rows 101 to 200, which are not watched themselves
 
-which keeps the order of losses, is 1/2 for an ordinary one, and does not change with the unit.
+which grows with the loss and does not change with its unit. m stays as it is: where it followed the losses, x would
+rise, long after a learner has become better, though nothing got worse.
 """
 
 from __future__ import annotations
@@ -22,8 +24,10 @@ from olstream.learners._score import LARGEST
 from olstream.watched import Watched
 
 PREFIX: Final = "drift."
+BEGUN: Final = 100  # labelled rows after which losses count for their unit
+SETTLED: Final = 200  # and after which they are watched
 MARKS_MAX: Final = 100  # detections that each detector remembers, the last of them
-WARNING, DRIFT = 1, 2
+STABLE, WARNING, DRIFT = range(3)
 _DETECTIONS, _WARNINGS, _LEVEL = range(3)
 
 
@@ -62,10 +66,13 @@ class _Watch:
         self.counts = np.zeros(3, np.int64)
         self.marks = np.zeros(0, np.int64)
 
-    def add(self, values: F64, rows: I64, labelled: int) -> list[Alarm]:
+    def add(self, values: F64, rows: I64, numbers: I64) -> list[Alarm]:
+        """One value of each of these rows, whose numbers among labelled ones are given."""
+        if not values.size:
+            return []
         levels = self.detector.update_many(values)
         if not levels.any():
-            self.counts[_LEVEL] = 0
+            self.counts[_LEVEL] = STABLE
             return []
         before = np.append(self.counts[_LEVEL], levels[:-1])
         begins = (levels == DRIFT) | ((levels == WARNING) & (before != WARNING))
@@ -73,10 +80,9 @@ class _Watch:
         self.counts[_DETECTIONS] += np.count_nonzero(said == DRIFT)
         self.counts[_WARNINGS] += np.count_nonzero(said == WARNING)
         self.counts[_LEVEL] = levels[-1]
-        numbers = labelled + 1 + np.flatnonzero(begins)
-        self.marks = np.append(self.marks, numbers[said == DRIFT])[-MARKS_MAX:]
+        self.marks = np.append(self.marks, numbers[begins][said == DRIFT])[-MARKS_MAX:]
         detector, signal = self.watched.detector, self.watched.signal
-        told = zip(rows[begins].tolist(), said.tolist(), numbers.tolist(), strict=True)
+        told = zip(rows[begins].tolist(), said.tolist(), numbers[begins].tolist(), strict=True)
         return [Alarm(row, detector, signal, level, number) for row, level, number in told]
 
     def reading(self) -> Reading:
@@ -101,19 +107,24 @@ class Alarms:
 
     def __init__(self, watched: Sequence[Watched]) -> None:
         self._watches = {f"{PREFIX}{of.detector}.{of.signal}.": _Watch(of) for of in watched}
+        self._unit = np.zeros(1)  # of losses: m
         self.unanswered = False
 
-    def add(self, measured: U8, correct: NDArray[np.int8], loss: F64, labelled: int, loss_sum: float) -> list[Alarm]:
-        """Rows in order, of which measured ones count, after `labelled` others whose losses came to `loss_sum`."""
+    def add(self, measured: U8, correct: NDArray[np.int8], loss: F64, labelled: int) -> list[Alarm]:
+        """Rows in order, of which measured ones count, after `labelled` others."""
         if not self._watches:
             return []
         rows = np.flatnonzero(measured)
-        signals = {"error": (correct[rows] != 1).astype(np.float64), "loss": _relative(loss[rows], loss_sum, labelled)}
-        found = [
-            alarm
-            for watch in self._watches.values()
-            for alarm in watch.add(signals[watch.watched.signal], rows, labelled)
-        ]
+        numbers = np.arange(labelled + 1, labelled + 1 + rows.size)
+        found: list[Alarm] = []
+        for watch in self._watches.values():
+            if watch.watched.signal == "error":
+                found += watch.add((correct[rows] != 1).astype(np.float64), rows, numbers)
+        shares = _shares(loss[rows], numbers, self._unit)
+        settled = numbers > SETTLED
+        for watch in self._watches.values():
+            if watch.watched.signal == "loss":
+                found += watch.add(shares[settled], rows[settled], numbers[settled])
         self.unanswered |= any(alarm.level == DRIFT for alarm in found)
         return found
 
@@ -126,7 +137,10 @@ class Alarms:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Copies."""
-        found: dict[str, NDArray[Any]] = {PREFIX + "unanswered": np.array([self.unanswered], np.int64)}
+        found: dict[str, NDArray[Any]] = {
+            PREFIX + "unanswered": np.array([self.unanswered], np.int64),
+            PREFIX + "unit": self._unit.copy(),
+        }
         for key, watch in self._watches.items():
             found |= {key + name: array for name, array in watch.state().items()}
         return found
@@ -134,6 +148,7 @@ class Alarms:
     def restore(self, params: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from `state`; a detector that is new, or has other parameters now, begins here."""
         self.unanswered = bool(arrays[PREFIX + "unanswered"][0])
+        self._unit = arrays[PREFIX + "unit"].copy()
         for key, watch in self._watches.items():
             if params.get(key) == watch.detector.params:
                 own = {name.removeprefix(key): array for name, array in arrays.items() if name.startswith(key)}
@@ -141,14 +156,13 @@ class Alarms:
 
 
 @kernel
-def _relative(loss: F64, total: float, count: int) -> F64:
+def _shares(loss: F64, numbers: I64, unit: F64) -> F64:
     found = np.zeros(loss.size)
     for row in range(loss.size):
-        mean = total / count if count > 0 else 0.0
-        if loss[row] > mean:
-            found[row] = 1.0 / (1.0 + mean / loss[row])
-        elif mean > 0.0:
-            found[row] = loss[row] / mean / (1.0 + loss[row] / mean)
-        total = min(total + loss[row], LARGEST)
-        count += 1
+        if BEGUN < numbers[row] <= SETTLED:
+            unit[0] = min(unit[0] + loss[row] / (SETTLED - BEGUN), LARGEST)
+        if loss[row] > unit[0]:
+            found[row] = 1.0 / (1.0 + unit[0] / loss[row])
+        elif unit[0] > 0.0:
+            found[row] = loss[row] / unit[0] / (1.0 + loss[row] / unit[0])
     return found

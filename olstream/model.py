@@ -211,9 +211,8 @@ class Model(Knowledge):
         if rows.measured.any():
             absolute = np.zeros(0) if self.classes is not None else _distance(admitted.target, rows.score)
             classes = 0 if self.classes is None else len(self.classes.forms)
-            tally = self.tally
-            rows.alarms = self.alarms.add(rows.measured, rows.correct, rows.loss, tally.labelled, tally.loss_sum)
-            tally.add(rows.measured, rows.truth, rows.predicted, rows.loss, absolute, rows.updates, classes)
+            rows.alarms = self.alarms.add(rows.measured, rows.correct, rows.loss, self.tally.labelled)
+            self.tally.add(rows.measured, rows.truth, rows.predicted, rows.loss, absolute, rows.updates, classes)
 
     def _counts(self, rows: Rows, admitted: Admitted, learnt: Bools, novel: int, overflowed: int) -> Counts:
         measured = rows.measured != 0

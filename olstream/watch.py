@@ -151,10 +151,10 @@ class Watch:
         for alarm in result.rows.alarms:
             self.metrics.alarm(name, alarm)
             log.warning(
-                "%s in the %s of learner %s, says %s: %s[%d] offset %d, labelled row %d",
-                "a drift" if alarm.level == DRIFT else "a warning of drift",
-                alarm.signal,
+                "learner %s: %s in its %s, says %s: %s[%d] offset %d, labelled row %d",
                 name,
+                "drift" if alarm.level == DRIFT else "warning of drift",
+                alarm.signal,
                 alarm.detector,
                 chunk.topic,
                 chunk.partition,
@@ -164,7 +164,7 @@ class Watch:
         if result.rows.answer:
             at = chunk.offsets[result.positions[-1]]
             log.warning(
-                "learner %s was %s after drift: %s[%d] offset %d",
+                "learner %s: %s after drift: %s[%d] offset %d",
                 *(name, result.rows.answer, chunk.topic, chunk.partition, at),
             )
 
