@@ -44,6 +44,13 @@ def override(query_letter: str, **properties: Any) -> Json:
     return {"matcher": {"id": "byFrameRefID", "options": query_letter}, "properties": named}
 
 
+def quantile(q: float, histogram: str, labels: str, by: str = "") -> str:
+    """No value, rather than NaN, where nothing was observed, as of a shadow's latency."""
+    buckets = f"sum by ({f'le, {by}' if by else 'le'}) (rate({histogram}_bucket{{{labels}}}{RATE}))"
+    observed = f"sum by ({by}) (rate({histogram}_count{{{labels}}}{RATE}))"
+    return f"histogram_quantile({q}, {buckets} and on ({by}) ({observed} > 0))"
+
+
 DASHED = {"custom__lineStyle": {"fill": "dash", "dash": [8, 8]}}
 
 

@@ -16,6 +16,7 @@ from panels import (
     lines,
     override,
     panel,
+    quantile,
     query,
     row,
     service_stats,
@@ -128,6 +129,7 @@ def overview() -> Json:
             },
             custom={"fillOpacity": 80, "lineWidth": 0},
             color={"mode": "thresholds"},
+            min=0,
             mappings=[  # the first that fits counts, so 1 itself is drift
                 state("drift", "red", 1, None, 0),
                 state("warning", "yellow", 0.7, 1, 1),
@@ -276,7 +278,7 @@ def drift() -> Json:
         ),
         lines(
             "Rows a detector looks back on",
-            "ADWIN's window grows while nothing changes; a cut is a drift.",
+            "ADWIN's window grows while nothing changes and is cut at a change; where errors rose, that is drift.",
             "short",
             query(f"min by (learner, detector, signal) (olstream_drift_window_events{{{LEARNER}}})", both),
             empty="no detector that has a window",
@@ -358,15 +360,14 @@ def drift() -> Json:
 
 
 def labels() -> Json:
-    waited = f"sum by (le, learner) (rate(olstream_label_delay_seconds_bucket{{{LEARNER}}}{RATE}))"
     return row(
         "Late labels",
         lines(
             "Delay",
             "From a prediction's features to its label: half, and 95 of 100, wait no longer.",
             "s",
-            query(f"histogram_quantile(0.5, {waited})", "{{learner}} p50"),
-            query(f"histogram_quantile(0.95, {waited})", "{{learner}} p95"),
+            query(quantile(0.5, "olstream_label_delay_seconds", LEARNER, "learner"), "{{learner}} p50"),
+            query(quantile(0.95, "olstream_label_delay_seconds", LEARNER, "learner"), "{{learner}} p95"),
             empty="no late labels",
             min=0,
         ),

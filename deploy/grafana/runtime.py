@@ -15,6 +15,7 @@ from panels import (
     dashboard,
     heatmap,
     lines,
+    quantile,
     query,
     row,
     service_stats,
@@ -27,11 +28,6 @@ QUIET = "none"
 
 def increased(counter: str, by: str, labels: str = SERVICE) -> str:
     return f"sum by ({by}) (increase({counter}{{{labels}}}{RATE}))"
-
-
-def quantiles(histogram: str, labels: str, by: str, legend: str) -> list[Json]:
-    buckets = f"sum by ({by}) (rate({histogram}_bucket{{{labels}}}{RATE}))"
-    return [query(f"histogram_quantile({q}, {buckets})", f"{legend}p{q * 100:g}") for q in (0.5, 0.99)]
 
 
 def overview() -> Json:
@@ -157,7 +153,8 @@ def times() -> Json:
             "From record to prediction, p50 and p99",
             "Half, and 99 of 100, come no later.",
             "s",
-            *quantiles("olstream_event_latency_seconds", LEARNER, "le, learner", "{{learner}} "),
+            query(quantile(0.5, "olstream_event_latency_seconds", LEARNER, "learner"), "{{learner}} p50"),
+            query(quantile(0.99, "olstream_event_latency_seconds", LEARNER, "learner"), "{{learner}} p99"),
             width=12,
             empty="no predictions",
             min=0,
@@ -183,7 +180,8 @@ def times() -> Json:
             "Time a turn",
             "Of turns with records: half, and 99 of 100, take no longer.",
             "s",
-            *quantiles("olstream_batch_duration_seconds", SERVICE, "le", ""),
+            query(quantile(0.5, "olstream_batch_duration_seconds", SERVICE), "p50"),
+            query(quantile(0.99, "olstream_batch_duration_seconds", SERVICE), "p99"),
             empty="nothing comes",
             min=0,
         ),
@@ -195,7 +193,7 @@ def kafka() -> Json:
         "Kafka",
         lines(
             "Rebalances",
-            "assigned: partitions came; revoked: they were given up in order; lost: the group went on without this worker.",
+            "assigned: partitions came; revoked: they were given up in order; lost: the group went on without us.",
             "short",
             query(increased("olstream_rebalances_total", "kind"), "{{kind}}"),
             style=BARS,

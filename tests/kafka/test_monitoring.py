@@ -1,0 +1,192 @@
+"""A real Prometheus scrapes a real service over a stream that drifts: every panel, mark and alert has its answer.
+
+That an expression can be parsed and names what there is (tests/deploy) does not say that its joins join.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+import threading
+import time
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Self
+
+import pytest
+
+from tests.deploy.boards import alerts, marks, queries, rules, selectors
+from tests.deploy.prometheus import Prometheus, promtool, tool
+from tests.kafka.service import Service as Running
+from tests.kafka.service import ServiceFactory
+from tests.kafka.topics import until
+
+SOON_S = 30.0
+A_SECOND = 400  # records that are fed
+SWITCHED_AFTER = 3000  # rows measured before the concept turns round
+
+VARIABLES = {"$__rate_interval": "15s", "$__range": "10m", "$job": ".+", "$instance": ".+", "$learner": ".+"}
+VARIABLES |= {"$topic": ".+", "$class": "1"}
+
+# What may be without a value here, and why. Everything else has one, and a finite one.
+EMPTY = {
+    "quality: Delay: A": "no late labels are sent",
+    "quality: Delay: B": "no late labels are sent",
+    "quality: Predictions that wait for a label: A": "no late labels are sent",
+    "runtime: Errors by code: A": "the broker answers throughout",
+    "runtime: Writes that failed: A": "every write is taken",
+    "runtime: Writes that failed: B": "every write is taken",
+    "Reload": "the configuration stays",
+    "Champion": "the champion stays",
+    "Restore while running": "no assignment is lost",
+}
+
+
+class Stream:
+    """A thread that feeds a steady stream. One record in a hundred is no JSON; `turn` reverses the concept."""
+
+    def __init__(self, service: Running) -> None:
+        self._service = service
+        self._random = random.Random(1)
+        self._sign = 1.0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._feed, daemon=True)
+
+    def turn(self) -> float:
+        """The moment at which it turned."""
+        self._sign = -self._sign
+        return time.time()
+
+    def _feed(self) -> None:
+        while not self._ended.wait(0.05):
+            records = [self._record() for _ in range(A_SECOND // 20)]
+            self._service.topics.produce(self._service.input, records)
+
+    def _record(self) -> bytes:
+        if self._random.random() < 0.01:
+            return b"{"
+        features = {name: self._random.gauss(0, 1) for name in ("amount", "age", "speed")}
+        score = self._sign * (features["amount"] - features["age"]) + self._random.gauss(0, 0.3)
+        message = {"features": features, "label": int(score > 0)}
+        if self._random.random() < 0.2:
+            message = {"features": features, "label": score, "learner": "price"}
+        return json.dumps(message).encode()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._ended.set()
+        self._thread.join()
+
+
+def made(service: ServiceFactory) -> Running:
+    """A champion and its shadow, and a regression beside them."""
+    return service(
+        learners={
+            "now": {"algorithm": "arow", "task": "binary", "classes": [0, 1]},
+            "next": {"algorithm": "pa1", "task": "binary", "classes": [0, 1]},
+            "price": {"algorithm": "pa2", "task": "regression"},
+        },
+        routes=[{"when": {"learner": "price"}, "learner": "price"}, {"learner": "now", "shadows": ["next"]}],
+        monitor={
+            "drift": {"adwin": {}, "page_hinkley": {}},
+            "hindsight": {"window": 500, "every": 200},
+        },
+    ).make_topics()
+
+
+def filled(expr: str) -> str:
+    """With the variables as Grafana would fill them in."""
+    for name, value in VARIABLES.items():
+        expr = expr.replace(name, value)
+    assert "$" not in expr
+    return expr
+
+
+def asked() -> Iterator[tuple[str, str]]:
+    """(where, expression) of all that must have a value: panels, marks, rules, and every metric that an alert reads."""
+    for where, expr in {**queries(), **marks()}.items():
+        if where not in EMPTY:
+            yield where, filled(expr)
+    for rule in rules():
+        if "record" in rule:
+            yield rule["record"], rule["record"]
+            continue
+        for read in selectors(re.sub(r"\babsent\([^)]*\)", "", rule["expr"])):
+            yield f"{rule['alert']}: {read.metric}", read.metric
+    yield "OlstreamDrift fires", 'ALERTS{alertname="OlstreamDrift",alertstate="firing"}'
+
+
+def until_all_have_a_value(prometheus: Prometheus) -> None:
+    waiting = dict(asked())
+
+    def gone() -> bool:
+        for where, expr in list(waiting.items()):
+            if prometheus.has(expr):
+                del waiting[where]
+        return not waiting
+
+    try:
+        until(gone, "every expression has a finite value", SOON_S)
+    except AssertionError:
+        told = {where: (expr, prometheus.query(expr)[:2]) for where, expr in waiting.items()}
+        pytest.fail(f"no finite value after {SOON_S:.0f} s: {json.dumps(told, indent=2)}")
+
+
+def test_every_panel_mark_and_alert_has_its_answer(service: ServiceFactory) -> None:
+    tool("promtool")
+    it = made(service)
+    start_s = time.time()
+    with Prometheus(it.directory, f"127.0.0.1:{it.config['http']['port']}") as prometheus, Stream(it) as stream:
+        worker = it.start().until_ready()
+        until(lambda: worker.counted("olstream_scored_events_total", learner="now") > SWITCHED_AFTER, "it has learnt")
+        until(lambda: prometheus.has('learner:olstream_error_ratio:rate5m{learner="now"}'), "it was scraped", SOON_S)
+        worker.kill()
+
+        worker = it.start().until_ready()
+        turned_s = stream.turn()
+        until(lambda: worker.counted("olstream_drift_detections_total") > 0, "drift is met", SOON_S)
+        until_all_have_a_value(prometheus)
+
+        says_what_happened(prometheus, start_s, turned_s)
+        every_rule_is_evaluated(prometheus)
+        nothing_was_ever_out_of_range(prometheus, start_s)
+        assert promtool("check", "metrics", given=worker.page("/metrics")) == (0, "")
+
+
+def says_what_happened(prometheus: Prometheus, start_s: float, turned_s: float) -> None:
+    def panel(where: str) -> dict[str, float]:
+        return {of.get("learner", ""): value for of, value in prometheus.query(filled(queries()[where]))}
+
+    assert panel("quality: Shadows against the champion: A").keys() == {"now", "next"}
+    assert panel("quality: Shadows against the champion: A")["now"] == 0.0
+    assert 0.05 < panel("quality: Error now: A")["now"] < 1.0
+    assert panel("quality: Mean absolute error: A").keys() == {"price"}
+    assert panel("quality: Restarts in a day: A") == {"": 1.0}
+    assert panel("runtime: Ready: A") == {"": 1.0}
+    assert 0.001 < panel("runtime: Dead letters: A")[""] < 0.1
+    drifts = [value / 1000 for of, value in prometheus.query(filled(marks()["Drift"])) if of["learner"] == "now"]
+    assert drifts and all(turned_s <= drift_s <= time.time() for drift_s in drifts)
+    (started,), (restored,) = (prometheus.query(filled(marks()[name])) for name in ("Start", "Restore"))
+    assert start_s < started[1] / 1000 == restored[1] / 1000 < turned_s
+
+
+def every_rule_is_evaluated(prometheus: Prometheus) -> None:
+    found = [rule for group in prometheus.ask("rules")["groups"] for rule in group["rules"]]
+
+    assert {rule["name"] for rule in found if rule["type"] == "alerting"} == alerts().keys()
+    assert [rule for rule in found if rule["health"] != "ok"] == []
+
+
+def nothing_was_ever_out_of_range(prometheus: Prometheus, start_s: float) -> None:
+    """From the first scrape on, over the crash."""
+    values = {
+        where: [value for _, series in prometheus.span(filled(expr), start_s, time.time()) for value in series]
+        for where, expr in {**queries(), **marks()}.items()
+    }
+
+    assert {where: found for where, found in values.items() if not all(map(math.isfinite, found))} == {}
