@@ -15,7 +15,7 @@ from olstream.page.view import Curve, Learner, Mark
 
 _HEIGHT, _TOP, _BOTTOM = 176, 16, 18  # pixels: of all of it, above the curves, below them
 _ACROSS: Final = 1000
-_Y_TICKS, _X_TICKS = 4, 5
+_Y_TICKS, _X_TICKS = 5, 5
 _WIDTH, _SPARK = 108, 22  # of a sparkline, pixels
 
 
@@ -126,7 +126,7 @@ def _rows(frame: _Frame, rows: str) -> list[Html]:
     for i in range(math.ceil(frame.start / step), math.floor(frame.end / step) + 1):
         place = frame.across(i * step)
         anchor = "start" if place < 0.04 else "end" if place > 0.96 else "middle"
-        told = f"{figures.short(i * step)}{f' {rows}' if rows and anchor == 'end' else ''}"
+        told = f"{figures.short(i * step).replace('-', '−')}{f' {rows}' if rows and anchor == 'end' else ''}"
         labels.append(element("text", told, x=f"{100 * place:.2f}%", y=_HEIGHT - 4, text_anchor=anchor))
     return labels
 

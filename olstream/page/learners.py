@@ -136,9 +136,13 @@ def _inside(learner: Learner) -> list[Html | None]:
 
 
 def _figures(learner: Learner) -> list[Html]:
-    kinds = [("Recent", learner.recent), ("From the beginning", learner.life)]
-    most = _POINTS if learner.recent and learner.life else 2 * _POINTS
-    return [_figure(learner, title, curve.coarser(most)) for title, curve in kinds if curve]
+    """Two side by side; one alone where the recent rows are all there were."""
+    recent, life = learner.recent, learner.life
+    if recent and life and recent.labelled[0] > life.labelled[0]:
+        curves_ = {"Recent": recent.coarser(_POINTS), "From the beginning": life.coarser(_POINTS)}
+    else:
+        curves_ = {"From the beginning": (recent or life).coarser(2 * _POINTS)}
+    return [_figure(learner, title, curve) for title, curve in curves_.items() if curve]
 
 
 def _figure(learner: Learner, title: str, curve: Curve) -> Html:

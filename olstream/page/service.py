@@ -101,7 +101,7 @@ def _tiles(document: Document) -> Html:
     written = _since(document, checkpoint.get("written"))
     failures = whole(checkpoint.get("failures")) or 0
     bytes_ = number(checkpoint.get("size_bytes"))
-    share = figures.percent(rejected / consumed) if consumed else None
+    share = figures.percent(rejected / consumed) if consumed and rejected else None
     tiles = [
         ("messages consumed", figures.count(consumed), "since this start"),
         ("rejected", figures.count(rejected), share and f"{share} of them"),

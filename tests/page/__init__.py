@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 from prometheus_client.exposition import generate_latest
 
 from olstream.config import Config
@@ -39,7 +40,7 @@ class Service:
         self.metrics.rows(learner, rows)
         for reject in rows.rejects.values():
             self.metrics.rejected("events", reject.reason)
-        self.metrics.produced(learner, [int(self.now_s * 1000)] * len(examples))
+        self.metrics.produced(learner, np.full(len(examples), self.now_s * 1000))
         self.metrics.committed()
 
     def page(self) -> str:
