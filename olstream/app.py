@@ -79,6 +79,7 @@ class App:
             for name, learner in self.config.learners.items():
                 # Compiled now: the first batch must not hold a transaction open for the compiler.
                 Model(name, learner, self.config.monitor).warm_up()
+            self.metrics.warm_up()
             admin = kafka_admin.admin(self.config, self.errors)
             journal = self._reach(admin)
             if journal is not None:

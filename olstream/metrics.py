@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -23,6 +24,7 @@ from olstream.health import Health
 from olstream.hindsight import Hindsight
 from olstream.lag import Lag, Partition
 from olstream.learners import base
+from olstream.learners._jit import F64, I64, U8, kernel
 from olstream.messages import Chunk, Reason
 from olstream.series import BatchHistogram, Labels, Number
 from olstream.standing import Board
@@ -96,7 +98,7 @@ class _Learner:
         self.margin.observe_many(rows.margin[measured])
         self.margin_after.observe_many(rows.margin_after[measured])
         if self.confusion:
-            _confuse(self.confusion, rows.truth[measured], rows.predicted[measured])
+            _confuse(self.confusion, rows)
 
 
 class Metrics:
@@ -130,12 +132,18 @@ class Metrics:
         PlatformCollector(registry=self.registry)
         GCCollector(registry=self.registry)
         self._learners = {name: _Learner(name, config, self.families) for name in config.learners}
-        self._uncommitted: defaultdict[str, list[Sequence[int | None]]] = defaultdict(list)
+        self._uncommitted: defaultdict[str, list[F64]] = defaultdict(list)
+
+    def warm_up(self) -> None:
+        """Compile what the first batch would wait for."""
+        BatchHistogram((0.0,), Lock()).observe(0.0)
+        none = np.zeros(0, np.int64)
+        _pair(np.zeros(0, np.uint8), none, none, np.zeros((1, 1), np.int64))
 
     # Input
 
-    def consumed(self, chunk: Chunk, ts_ms: Sequence[int | None] = ()) -> None:
-        """Records of the live loop; `ts_ms`: the times that accepted messages gave themselves."""
+    def consumed(self, chunk: Chunk, ts_ms: Sequence[int | None] = ()) -> F64:
+        """Records of the live loop; `ts_ms`: the times that accepted messages gave themselves. The records' times."""
         self.families.consumed.at(chunk.topic).add(len(chunk))
         record_ms = _times(chunk.timestamps)
         plausible = self._plausible(record_ms)
@@ -144,6 +152,7 @@ class Metrics:
         own_ms = _times(ts_ms)
         strange = _strange(record_ms, plausible) + _strange(own_ms, self._plausible(own_ms))
         self.families.implausible.at(chunk.topic).add(strange)
+        return record_ms
 
     def rejected(self, topic: str, reason: Reason, n: int = 1) -> None:
         self.families.rejected.at(topic, reason).add(n)
@@ -194,10 +203,10 @@ class Metrics:
 
     # Output
 
-    def produced(self, learner: str, timestamps: Sequence[int | None]) -> None:
-        """Predictions handed to the producer, by the timestamps of their records."""
-        self._learners[learner].predictions.add(len(timestamps))
-        self._uncommitted[learner].append(timestamps)
+    def produced(self, learner: str, record_ms: F64) -> None:
+        """Predictions handed to the producer, by the times of their records."""
+        self._learners[learner].predictions.add(len(record_ms))
+        self._uncommitted[learner].append(record_ms)
 
     def produce_failed(self, topic: str, code: str) -> None:
         self.families.produce_failures.at(topic, PRODUCE_REASONS.get(code, OTHER)).add(1)
@@ -259,11 +268,11 @@ class Metrics:
         """The loss (0) or the regret (1) of what was found last."""
         return {(name,): of.found and of.found[number] for name, of in self.hindsight.items()}
 
-    def _plausible(self, times_ms: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def _plausible(self, times_ms: F64) -> NDArray[np.bool_]:
         return (times_ms >= YEAR_2000_MS) & (times_ms <= self.now() * 1000 + DAY_MS)
 
-    def _waited(self, latency: BatchHistogram, batches: list[Sequence[int | None]]) -> None:
-        times_ms = np.concatenate([_times(timestamps) for timestamps in batches])
+    def _waited(self, latency: BatchHistogram, batches: list[F64]) -> None:
+        times_ms = np.concatenate(batches)
         waited_s = self.now() - times_ms[self._plausible(times_ms)] / 1000
         latency.observe_many(np.maximum(waited_s, 0.0))  # a producer's clock may be ahead of ours
 
@@ -279,19 +288,26 @@ def _hindsight(config: Config) -> dict[str, Hindsight]:
     return found
 
 
-def _times(times_ms: Sequence[int | None]) -> NDArray[np.float64]:
+def _times(times_ms: Sequence[int | None]) -> F64:
     return np.array(times_ms, np.float64)  # None becomes nan
 
 
-def _strange(times_ms: NDArray[np.float64], plausible: NDArray[np.bool_]) -> int:
+def _strange(times_ms: F64, plausible: NDArray[np.bool_]) -> int:
     return int(np.count_nonzero(~plausible & ~np.isnan(times_ms)))
 
 
-def _confuse(cells: list[list[Number]], truth: NDArray[Any], predicted: NDArray[Any]) -> None:
+def _confuse(cells: list[list[Number]], rows: Rows) -> None:
     """Add each (label, prediction) pair; classes past the first few share the last cell."""
-    n = len(cells)
-    known = (truth >= 0) & (predicted >= 0)
-    pairs = np.minimum(truth[known], n - 1) * n + np.minimum(predicted[known], n - 1)
-    for pair, count in enumerate(np.bincount(pairs, minlength=n * n).tolist()):
-        if count:
-            cells[pair // n][pair % n].add(count)
+    counts = np.zeros((len(cells), len(cells)), np.int64)
+    _pair(rows.measured, rows.truth, rows.predicted, counts)
+    for row, of_label in zip(cells, counts.tolist(), strict=True):
+        for cell, count in zip(row, of_label, strict=True):
+            cell.add(count)
+
+
+@kernel
+def _pair(measured: U8, truth: I64, predicted: I64, counts: I64) -> None:
+    other = counts.shape[0] - 1
+    for row in range(measured.size):
+        if measured[row] != 0 and truth[row] >= 0 and predicted[row] >= 0:
+            counts[min(truth[row], other), min(predicted[row], other)] += 1

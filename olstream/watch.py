@@ -17,6 +17,7 @@ import orjson
 from olstream.alarms import DRIFT
 from olstream.checkpoint import Partition
 from olstream.health import Health
+from olstream.learners._jit import F64
 from olstream.messages import Chunk
 from olstream.metrics import Metrics
 from olstream.model import Model
@@ -59,7 +60,7 @@ class Watch:
 
     def processed(self, chunk: Chunk, done: Processed) -> None:
         metrics = self.metrics
-        metrics.consumed(chunk, done.event_times)
+        record_ms = metrics.consumed(chunk, done.event_times)
         for reason, n in Counter(reject.reason for reject in done.rejects.values()).items():
             metrics.rejected(chunk.topic, reason, n)
         if done.rejects:
@@ -73,9 +74,7 @@ class Watch:
             if result.rows.alarms or result.rows.answer:
                 self._tell_drift(chunk, result)
             if result.published:
-                refused = result.rows.rejects
-                accepted = [position for i, position in enumerate(result.positions) if i not in refused]
-                metrics.produced(result.model.name, [chunk.timestamps[i] for i in accepted])
+                metrics.produced(result.model.name, _answered(result, record_ms))
         self._since_commit += len(chunk)
 
     def turned(self, models: Iterable[Model], n: int, seconds: float) -> None:
@@ -180,3 +179,11 @@ class Watch:
                 reject.detail,
                 extra={"every_s": 10.0},
             )
+
+
+def _answered(result: Result, record_ms: F64) -> F64:
+    """The times of the records that a prediction answers."""
+    refused = result.rows.rejects
+    if not refused and len(result.positions) == record_ms.size:
+        return record_ms
+    return record_ms[[position for i, position in enumerate(result.positions) if i not in refused]]

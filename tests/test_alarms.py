@@ -70,7 +70,7 @@ def test_a_detector_sees_the_errors_of_labelled_rows_in_order() -> None:
     begins = np.flatnonzero((levels == 2) | ((levels == 1) & (np.append(0, levels[:-1]) != 1)))
     assert begins.size >= 2
     assert [(alarm.row, alarm.level, alarm.labelled) for alarm in rows.alarms] == [
-        (measured[i], levels[i], i + 1) for i in begins
+        (int(measured[i]), int(levels[i]), int(i) + 1) for i in begins
     ]
     reading = m.alarms.readings()[0]
     assert (reading.statistic, reading.threshold) == (alone.statistic, alone.threshold)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.page import NOW_S, THREE, Service, chunk, example, names
@@ -167,7 +168,7 @@ def test_latency_is_observed_when_the_predictions_are_committed() -> None:
     service = Service()
     record_ms = int(NOW_S * 1000) - 200
 
-    service.metrics.produced("fraud", [record_ms, record_ms, None])
+    service.metrics.produced("fraud", np.array([record_ms, record_ms, np.nan]))
     uncommitted = service.samples()['event_latency_seconds_count{learner="fraud"}']
     service.now_s += 0.2
     service.metrics.committed()
@@ -187,7 +188,7 @@ def test_latency_is_observed_when_the_predictions_are_committed() -> None:
 def test_predictions_wait_through_an_abort_and_are_dropped_when_lost(outcomes: list[str], observed: int) -> None:
     service = Service()
 
-    service.metrics.produced("fraud", [int(NOW_S * 1000)])
+    service.metrics.produced("fraud", np.array([NOW_S * 1000]))
     for outcome in outcomes:
         service.metrics.committed(outcome)
 
@@ -201,7 +202,7 @@ def test_implausible_times_are_counted_and_kept_out_of_latency_and_lag() -> None
 
     strange = [0, 946_684_799_999, now_ms + day_ms + 1, -1]
     service.metrics.consumed(chunk(*strange, None), ts_ms=[10**17, None, now_ms])
-    service.metrics.produced("fraud", [*strange, None, now_ms + 50])
+    service.metrics.produced("fraud", np.array([*strange, np.nan, now_ms + 50], np.float64))
     service.metrics.committed()
     service.metrics.lag({("events", 0): (5, 9)})
 
