@@ -13,7 +13,8 @@ Raab, Heusinger, Schleif. Reactive Soft Prototype Computing for Concept Drift St
 D is a whole number of steps 1 / r; the threshold shown is the smallest that is a drift. Any change of the distribution
 counts, up or down. Each value is a test of its own, at level alpha: expect false alarms. It knows no warning.
 Drawing: the k-th of the sample changes places with one of itself and those after it, chosen by the k-th number of
-SplitMix64 (Steele, Lea, Flood. Fast Splittable Pseudorandom Number Generators. OOPSLA 2014), modulo their count.
+SplitMix64 from `seed` on (Steele, Lea, Flood. Fast Splittable Pseudorandom Number Generators. OOPSLA 2014), modulo
+their count.
 """
 
 from __future__ import annotations
@@ -157,4 +158,5 @@ METHOD: Final = Method(
         Choice("threshold", "river", "by the exact chance, or by the paper's bound", ("river", "paper")),
     ),
     build=_build,
+    together=_together,
 )

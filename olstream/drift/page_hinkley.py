@@ -7,11 +7,11 @@ Machine Learning 90, 2013.
     m    mean of the n values since the last drift, the newest included
     U ← alpha U + x - m - delta         D ← alpha D + x - m + delta
     for n ≥ min_samples:
-    U - min U > lambda  →  drift        mode: up, both
-    max D - D > lambda  →  drift        mode: down, both
+    U - min U > λ  →  drift             mode: up, both
+    max D - D > λ  →  drift             mode: down, both
 
-alpha = 1 is the classical test. lambda has to be scaled to the values: 50 is moderate where they have variance 1, and
-slow for errors of 0 and 1. The mode is `up` unless told otherwise: a fall of the errors is no cause for alarm.
+alpha = 1 is the classical test. λ (lambda) has to be scaled to the values: 50 is moderate where they have variance 1,
+and slow for errors of 0 and 1. The mode is `up` unless told otherwise: a fall of the errors is no cause for alarm.
 It knows no warning. The statistic is the larger side's.
 """
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import TypeAlias
 
-from olstream.learners._jit import F64
+import numpy as np
+from numpy.typing import NDArray
+
+F64: TypeAlias = NDArray[np.float64]  # not ours: the script of River's figures runs where olstream is not
 
 
 def errors(rates: F64, seed: int) -> F64:
@@ -28,7 +31,7 @@ def back_and_forth(seed: int, n: int = 1500) -> F64:
     return errors(np.where(np.arange(n) // 250 % 2 == 0, 0.1, 0.7), seed)
 
 
-def alternating(seed: int, n: int = 1500) -> F64:
+def alternating(seed: int, n: int = 500) -> F64:
     return np.asarray((np.arange(n) + seed) % 2, np.float64)
 
 
