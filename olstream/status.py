@@ -8,7 +8,7 @@ from dataclasses import asdict
 from operator import itemgetter
 from typing import Any, Final
 
-from olstream.alarms import MARKS_MAX
+from olstream.alarms import DRIFT, MARKS_MAX
 from olstream.config import LearnerConfig
 from olstream.families import confused
 from olstream.metrics import Metrics
@@ -73,7 +73,7 @@ def _learner(metrics: Metrics, name: str) -> dict[str, Any]:
         "weights_norm": standing.weights_norm,
         "variance_mean": standing.variance_mean,
         "size_bytes": standing.size_bytes,
-        "drift": _drift(standing),
+        "drift": _drift(standing, metrics.config.monitor.window),
         "history": {which: asdict(curve) for which, curve in standing.history.items()},
         "marks": _marks(standing),
         "confusion": _confusion(learner, standing),
@@ -85,11 +85,12 @@ def _hindsight(metrics: Metrics, name: str) -> dict[str, float] | None:
     return None if found is None else found._asdict()
 
 
-def _drift(standing: Standing) -> dict[str, Any]:
-    """`ago`: labelled rows since the last detection."""
+def _drift(standing: Standing, window: int) -> dict[str, Any]:
+    """`ago`: labelled rows since the last detection. The level stays up while that is within the sliding window."""
     readings, marks = standing.detectors, _marks(standing)
+    lately = bool(marks) and standing.labelled - marks[-1]["labelled"] < window
     return {
-        "level": max((reading.level for reading in readings), default=0),
+        "level": DRIFT if lately else max((reading.level for reading in readings), default=0),
         "detections": sum(reading.detections for reading in readings),
         "warnings": sum(reading.warnings for reading in readings),
         "last": {**marks[-1], "ago": standing.labelled - marks[-1]["labelled"]} if marks else None,
