@@ -12,7 +12,7 @@ DASHES: Final = ("", "7 3", "2 2")
 # Of an average the very beginning is the fate of single rows.
 SETTLED: Final = 0.02
 _OUT_OF_SIGHT: Final = 2.0  # times the baselines
-_LARGEST: Final = 1e308
+_SMALLEST, _LARGEST = 1e-300, 1e308
 
 
 def ticks(top: float, most: int = 7) -> list[float]:
@@ -25,4 +25,5 @@ def ticks(top: float, most: int = 7) -> list[float]:
 def highest(ours: Iterable[float], baselines: Iterable[float]) -> float:
     """Where a picture ends above. What is far above the baselines goes out of it."""
     known = max(baselines, default=0.0)
-    return min(1.05 * max(max(ours, default=0.0), known), _OUT_OF_SIGHT * known or _LARGEST, _LARGEST) or 1.0
+    top = min(1.05 * max(max(ours, default=0.0), known), _OUT_OF_SIGHT * known or _LARGEST, _LARGEST)
+    return top if top > _SMALLEST else 1.0

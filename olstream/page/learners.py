@@ -139,10 +139,10 @@ def _figures(learner: Learner) -> list[Html]:
     """Two side by side; one alone where the recent rows are all there were."""
     recent, life = learner.recent, learner.life
     if recent and life and recent.labelled[0] > life.labelled[0]:
-        curves_ = {"Recent": recent.coarser(_POINTS), "From the beginning": life.coarser(_POINTS)}
+        kept = {"Recent": recent.coarser(_POINTS), "From the beginning": life.coarser(_POINTS)}
     else:
-        curves_ = {"From the beginning": (recent or life).coarser(2 * _POINTS)}
-    return [_figure(learner, title, curve) for title, curve in curves_.items() if curve]
+        kept = {"From the beginning": (recent or life).coarser(2 * _POINTS)}
+    return [_figure(learner, title, curve) for title, curve in kept.items() if curve]
 
 
 def _figure(learner: Learner, title: str, curve: Curve) -> Html:

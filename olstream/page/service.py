@@ -51,7 +51,7 @@ def main(document: Document, beside: Html) -> Html:
         *together.of_routes(all_learners, mapping(document.get("config"))),
         *cards(all_learners),
         element("h2", "Kafka and state"),
-        element("div", *_topics(document), class_="card"),
+        element("div", *_topics(document), class_="card apart"),
         _configuration(document),
         element("footer", f"As of {figures.moment(number(document.get('now')))}."),
     )
@@ -101,7 +101,7 @@ def _tiles(document: Document) -> Html:
     written = _since(document, checkpoint.get("written"))
     failures = whole(checkpoint.get("failures")) or 0
     bytes_ = number(checkpoint.get("size_bytes"))
-    share = figures.percent(rejected / consumed) if consumed and rejected else None
+    share = figures.percent(rejected / consumed) if 10_000 * rejected >= consumed > 0 else None
     tiles = [
         ("messages consumed", figures.count(consumed), "since this start"),
         ("rejected", figures.count(rejected), share and f"{share} of them"),
@@ -170,7 +170,7 @@ def _topics(document: Document) -> list[Html | None]:
 
 def _worst(lags: Mapping[str, int]) -> str:
     behind = sorted(((lag, partition) for partition, lag in lags.items() if lag > 0), reverse=True)[:_WORST]
-    return ", ".join(f"{partition}: {lag:,}" for lag, partition in behind) or ("none" if lags else figures.ABSENT)
+    return ", ".join(f"p{partition}: {lag:,}" for lag, partition in behind) or ("none" if lags else figures.ABSENT)
 
 
 def _partitions(topic: str, lags: Mapping[str, int], i: int) -> Html | None:

@@ -64,6 +64,9 @@ tbody th small { display: block; color: var(--soft); font-weight: 400; }
 .tight { width: auto; }
 .tight th, .tight td { padding: 4px 0 4px 18px; }
 .tight th:first-child, .tight td:first-child { padding-left: 0; }
+details.card:not([open]) { margin-bottom: 4px; }
+.apart > * + * { margin-top: 16px; }
+.apart > details + details { margin-top: 4px; }
 details.card .scroll, details.card details { margin-top: 16px; }
 details details .scroll { margin-top: 4px; }
 .card > .scroll:first-child { margin-top: -6px; }

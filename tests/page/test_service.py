@@ -114,7 +114,7 @@ def test_lag_is_told_by_partition_and_rejects_by_reason() -> None:
     root = page(documents.document(topics={"events": topic}))
 
     tables = {table.all("caption")[0].text: table.cells() for table in root.all("table")}
-    assert tables["Input topics"][1] == ["events", "1,203,456", "12", "3", "75", "1 s", "2: 70, 0: 5"]
+    assert tables["Input topics"][1] == ["events", "1,203,456", "12", "3", "75", "1 s", "p2: 70, p0: 5"]
     assert tables["Dead letters by reason"][1:] == [["bad_json", "12"]]
     partitions = [each.text for each in root.of("partitions")[0].children]
     assert partitions == ["05", "10", "270"]
@@ -241,7 +241,18 @@ def test_every_number_in_a_picture_is_finite(value: float) -> None:
 
     root = page(documents.document({"a": learner}))
 
-    assert len(root.of("chart")) == 2
+    assert len(root.of("chart")) == 1
+
+
+def test_a_second_picture_is_drawn_where_the_recent_rows_are_not_all() -> None:
+    recent, life = documents.history(0, 10, 50), documents.history(0, 20, 25)
+    young = documents.learner(history={"recent": recent, "life": life}, marks=[])
+
+    titles = [each.all("b")[0].text for each in page(documents.document({"a": young})).all("figcaption")]
+    grown = [each.all("b")[0].text for each in page(documents.document()).all("figcaption")]
+
+    assert titles == ["From the beginning"]
+    assert grown == ["Recent", "From the beginning"]
 
 
 def test_a_real_service_has_a_page_before_and_after_its_first_rows() -> None:
