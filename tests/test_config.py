@@ -262,3 +262,37 @@ def test_keys_that_do_nothing_yet_are_told() -> None:
         "learners.fraud.multiclass",
     ]
     assert inert(read(LEARNER)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("monitor: {on_drift: {widen: 0.5}}", "pa1 has no variances that could be widened"),
+        ("    on_drift: reset\nmonitor: {drift: []}", "nothing watches it for drift"),
+        ("    task: regression\nmonitor: {drift: [ddm], on_drift: reset}", "nothing watches it for drift"),
+    ],
+)
+def test_an_answer_to_drift_that_cannot_come_is_told(text: str, told: str) -> None:
+    (sentence,) = inert(read(LEARNER + text))
+
+    assert sentence.startswith("learners.fraud: ")
+    assert told in sentence
+
+
+@pytest.mark.parametrize(
+    ("drift", "told"),
+    [
+        ("{adwin: {delta: 2}}", "delta"),
+        ("{adwin: {detla: 0.1}}", "delta"),
+        ("{adwin: {signal: margin}}", "must be error or loss, not 'margin'"),
+        ("{ddm: {signal: loss}}", "must be error, not 'loss'"),
+        ("{hddm_a: {drift: .nan}}", "drift"),
+    ],
+)
+def test_a_detector_says_which_of_its_parameters_is_wrong(drift: str, told: str) -> None:
+    name = drift[1:].split(":")[0]
+
+    with pytest.raises(ConfigError, match=f"monitor.drift.{name}") as refused:
+        read(LEARNER + f"monitor: {{drift: {drift}}}")
+
+    assert told in str(refused.value)
