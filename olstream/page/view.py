@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from operator import mul
 from typing import Any, Final
 
 from olstream.page import figures
@@ -41,18 +42,17 @@ class Curve:
         each = math.ceil(n / most)
         cuts = sorted({0, *range(n, 0, -each)})
         labelled = tuple(self.labelled[cut] for cut in cuts)
+        spans = list(pairwise(cuts))
+        shares = [
+            (self.labelled[i + 1] - self.labelled[i]) / (self.labelled[end] - self.labelled[start])
+            for start, end in spans
+            for i in range(start, end)
+        ]
         error, loss, majority, no_change, updated = (
-            self._means(values, cuts) for values in (self.error, self.loss, self.majority, self.no_change, self.updated)
+            tuple(sum(map(mul, values[start:end], shares[start:end])) for start, end in spans if values)
+            for values in (self.error, self.loss, self.majority, self.no_change, self.updated)
         )
         return Curve(labelled, error, loss, majority, no_change, updated, self.every and self.every * each)
-
-    def _means(self, values: tuple[float, ...], cuts: list[int]) -> tuple[float, ...]:
-        rows = [after - before for before, after in pairwise(self.labelled)]
-        return tuple(
-            sum(values[i] * (rows[i] / (self.labelled[end] - self.labelled[start])) for i in range(start, end))
-            for start, end in pairwise(cuts)
-            if values
-        )
 
     def last(self, values: Sequence[float], rows: int = LAST_ROWS) -> float | None:
         """The mean of one of its lines over about the last rows."""
@@ -240,8 +240,9 @@ def _curve(of: object) -> Curve:
         return Curve()
     lines = {}
     for key in ("error", "loss", "majority", "no_change", "updated"):
-        values = tuple(value for value in map(number, items(told.get(key))) if value is not None)
-        lines[key] = values if len(values) == len(labelled) - 1 else ()
+        values = items(told.get(key))
+        is_whole = len(values) == len(labelled) - 1 and all(number(value) is not None for value in values)
+        lines[key] = tuple(map(float, values)) if is_whole else ()
     return Curve(tuple(labelled), **lines, every=whole(told.get("every")))
 
 
@@ -307,6 +308,8 @@ def items(value: object) -> list[Any]:
 
 def number(value: object) -> float | None:
     """Finite ones only."""
+    if type(value) is float:  # nearly all
+        return value if math.isfinite(value) else None
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
