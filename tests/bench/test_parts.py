@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 
+import numpy as np
 import pytest
 
-from olstream.bench import PARTS, forms, learner, memory, svm
+from olstream.bench import PARTS, drift, forms, learner, memory, svm
 from olstream.bench.part import Bench, Part
 from olstream.bench.rivals import HOW
 from olstream.bench.span import Instant, Span, together
+from olstream.drift import NAMES
 from olstream.learners.base import TASKS, algorithms
 from olstream.model import Model
 
@@ -78,6 +80,29 @@ def test_the_batch_solver_is_as_near_to_the_optimum_as_it_says() -> None:
     assert [row.measured == HOW for row in part.rows] == [False, True, False, True]
     assert all(0.05 < way["wrong"] < 0.4 and way["us"] > 0 for way in part.numbers["ours"])
     assert [way["above"] <= accuracy for way, accuracy in zip(part.numbers["ours"], svm.ACCURACIES, strict=True)]
+
+
+def test_every_detector_is_measured_on_every_kind_of_stream() -> None:
+    part = drift.measure(small(0))
+
+    ours = {of["what"]: of for of in part.numbers["ours"]}
+    assert tuple(ours) == NAMES
+    assert len(part.rows) == 3 * (1 + len(NAMES))
+    assert all(of[kind]["found"] >= 10 and of[kind]["delay"] >= 0 for of in ours.values() for kind in drift.CHANGES)
+    assert all(of["us"] > 0 for of in ours.values())
+    # what the detectors are known for
+    assert ours["hddm_w"]["abrupt"]["delay"] < ours["adwin"]["abrupt"]["delay"] < ours["ddm"]["abrupt"]["delay"]
+    assert ours["adwin"]["false_alarms"] < 0.1 < ours["eddm"]["false_alarms"]
+
+
+@pytest.mark.parametrize(("over", "before", "after"), [(1, 0.2, 0.4), (2000, 0.2, 0.4), (None, 0.2, 0.2)])
+def test_errors_become_twice_as_many_at_their_row(over: int | None, before: float, after: float) -> None:
+    mean = np.mean([drift.stream(over, seed) for seed in range(drift.STREAMS)], axis=0)
+
+    assert mean[: drift.CHANGE].mean() == pytest.approx(before, abs=0.01)
+    assert mean[drift.CHANGE + (over or 0) :].mean() == pytest.approx(after, abs=0.01)
+    if over == 2000:
+        assert mean[drift.CHANGE : drift.CHANGE + over].mean() == pytest.approx(0.3, abs=0.01)
 
 
 @pytest.mark.parametrize("n", [1, 20, 45, 10_001])
