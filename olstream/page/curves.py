@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -46,14 +46,13 @@ def look_of(i: int) -> tuple[str, str]:
     return f"c{i % len(COLORS)}", DASHES[i // len(COLORS) % len(DASHES)]
 
 
-def chart(
-    lines: Sequence[Line], shown: Callable[[float | None], str], told: str, marks: Sequence[Mark] = (), rows: str = ""
-) -> Html:
-    """One picture. `told` is what it says for who cannot see it, `rows` what stands below."""
+def chart(lines: Sequence[Line], is_ratio: bool, told: str, marks: Sequence[Mark] = ()) -> Html:
+    """One picture over labelled rows. `told` is what it says for who cannot see it."""
     drawn = [line for line in lines if len(line.edges) > 1 and len(line.values) == len(line.edges) - 1]
     if not drawn:
         return element("p", "No curve yet.", class_="none")
-    frame = _Frame(min(line.edges[0] for line in drawn), max(line.edges[-1] for line in drawn), _top(drawn))
+    start, end = min(line.edges[0] for line in drawn), max(line.edges[-1] for line in drawn)
+    frame = _Frame(start, end, _top(drawn), is_ratio)
     inner = element(
         "svg",
         *(_polyline(line, frame) for line in drawn),
@@ -62,11 +61,13 @@ def chart(
     )  # fmt: skip
     return element(
         "svg",
-        *_grid(frame, shown, rows),
+        *_grid(frame),
+        *_rows(frame),
         inner,
-        *_scale(frame, shown),
+        *_scale(frame),
         *(_mark(mark, frame) for mark in marks if frame.start <= mark.labelled <= frame.end),
         class_="chart", width="100%", height=_HEIGHT, role="img", aria_label=told,
+        data_start=start, data_end=end, data_top=frame.top, data_ratio=is_ratio,
     )  # fmt: skip
 
 
@@ -75,6 +76,10 @@ class _Frame:
     start: int
     end: int
     top: float
+    is_ratio: bool
+
+    def shown(self, value: float) -> str:
+        return figures.short_percent(value) if self.is_ratio else figures.short(value)
 
     def across(self, row: float) -> float:
         """From 0 to 1."""
@@ -111,30 +116,29 @@ def _polyline(line: Line, frame: _Frame) -> Html:
     return element("polyline", title, class_=line.look, points=points, stroke_dasharray=line.dash or None)
 
 
-def _grid(frame: _Frame, shown: Callable[[float | None], str], rows: str) -> list[Html]:
-    lines = [
+def _grid(frame: _Frame) -> list[Html]:
+    return [
         element("line", x1="0", x2="100%", y1=y, y2=y, class_="axis" if not value else "grid")
         for value in ticks(frame.top, _Y_TICKS)
         for y in [round(_TOP + frame.down(value)) + 0.5]
     ]
-    return [*lines, *_rows(frame, rows)]
 
 
-def _rows(frame: _Frame, rows: str) -> list[Html]:
+def _rows(frame: _Frame) -> list[Html]:
     step = ticks(frame.end - frame.start, _X_TICKS)[1]
     labels = []
     for i in range(math.ceil(frame.start / step), math.floor(frame.end / step) + 1):
         place = frame.across(i * step)
         anchor = "start" if place < 0.04 else "end" if place > 0.96 else "middle"
-        told = f"{figures.short(i * step).replace('-', '−')}{f' {rows}' if rows and anchor == 'end' else ''}"
+        told = f"{figures.short(i * step).replace('-', '−')}{' rows' if anchor == 'end' else ''}"
         labels.append(element("text", told, x=f"{100 * place:.2f}%", y=_HEIGHT - 4, text_anchor=anchor))
     return labels
 
 
-def _scale(frame: _Frame, shown: Callable[[float | None], str]) -> list[Html]:
+def _scale(frame: _Frame) -> list[Html]:
     """Above their lines, over the curves."""
     return [
-        element("text", shown(value), x="0", y=round(_TOP + frame.down(value)) - 3, class_="scale")
+        element("text", frame.shown(value), x="0", y=round(_TOP + frame.down(value)) - 3, class_="scale")
         for value in ticks(frame.top, _Y_TICKS)
         if value
     ]

@@ -40,6 +40,10 @@ def short(value: float | None) -> str:
     return f"{value:.3g}"
 
 
+def short_percent(value: float) -> str:
+    return f"{100 * value:.3g}%"
+
+
 def size(value: float | None) -> str:
     """Bytes, in units of 1000."""
     if value is None:

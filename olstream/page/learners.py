@@ -149,7 +149,7 @@ def _figure(learner: Learner, title: str, curve: Curve) -> Html:
     what = "mean absolute error" if learner.is_regression else "error"
     steps = f"{what}, by {figures.plural(curve.every, 'labelled row')}" if curve.every else what
     picture = curves.chart(
-        curves.of_learner(learner, curve), learner.at_axis, _trend(learner, curve), learner.marks, "rows"
+        curves.of_learner(learner, curve), not learner.is_regression, _trend(learner, curve), learner.marks
     )
     return element("figure", element("figcaption", element("b", title), f"  {steps}"), picture)
 

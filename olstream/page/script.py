@@ -1,10 +1,10 @@
-"""The script of the status page: fetch the page again, take its numbers over, keep what the reader has opened."""
+"""The scripts: one tells what curves say below the pointer, one renews the status page and keeps what is unfolded."""
 
 from __future__ import annotations
 
 from typing import Final
 
-SCRIPT: Final = """
+RENEW: Final = """
 (() => {
   "use strict";
   const script = document.currentScript, lost = document.getElementById("lost");
@@ -23,7 +23,7 @@ SCRIPT: Final = """
   const take = (page) => {
     const fresh = page.querySelector("main"), old = main();
     if (!fresh) throw new Error("not the status page");
-    if (page.querySelector("script").textContent !== script.textContent) { location.reload(); return; }
+    if (page.getElementById("renew").textContent !== script.textContent) { location.reload(); return; }
     old.querySelectorAll("details[id]").forEach((each) => opened.set(each.id, each.open));
     fresh.querySelectorAll("details[id]").forEach((each) => {
       if (opened.has(each.id)) each.open = opened.get(each.id);
@@ -58,5 +58,43 @@ SCRIPT: Final = """
   document.addEventListener("visibilitychange", () => { if (!document.hidden) ask(); });
   unfold();
   setTimeout(turn, every);
+})();
+"""
+
+READ: Final = """
+(() => {
+  "use strict";
+  const box = document.createElement("div");
+  box.id = "reading";
+  box.hidden = true;
+  document.body.append(box);
+  const at = (line, place) => line.getAttribute("points").split(" ").map((point) => point.split(",").map(Number))
+    .reduce((best, point) => Math.abs(point[0] - place) < Math.abs(best[0] - place) ? point : best)[1];
+  const told = (value, ratio) => ratio ? (100 * value).toPrecision(3) + "%" : String(Number(value.toPrecision(3)));
+  const say = (chart, place) => {
+    const data = chart.dataset, height = Number(chart.querySelector("svg").getAttribute("height"));
+    const row = Math.round(Number(data.start) + place * (data.end - data.start));
+    const lines = [...chart.querySelectorAll("polyline")].reverse().map((line) => {
+      const down = at(line, 1000 * place), value = data.top * (height - Math.max(down, 0)) / height;
+      const name = line.querySelector("title").textContent;
+      return (name.length > 40 ? name.slice(0, 39) + "…" : name) + (down < 0 ? " over " : " ") +
+        told(value, "ratio" in data);
+    });
+    return ["row " + row.toLocaleString("en-US"), ...lines];
+  };
+  document.addEventListener("pointermove", (event) => {
+    const chart = event.target.closest && event.target.closest("svg.chart");
+    box.hidden = !chart;
+    if (!chart) return;
+    const area = chart.getBoundingClientRect();
+    const place = Math.min(Math.max((event.clientX - area.left) / area.width, 0), 1);
+    box.replaceChildren(...say(chart, place).map((text) => {
+      const line = document.createElement("p");
+      line.textContent = text;
+      return line;
+    }));
+    box.style.left = Math.max(0, Math.min(event.pageX + 14, scrollX + innerWidth - box.offsetWidth - 8)) + "px";
+    box.style.top = event.pageY + 14 + "px";
+  });
 })();
 """

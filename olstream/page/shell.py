@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from olstream.page.html import Html, element
-from olstream.page.script import SCRIPT
+from olstream.page.script import READ, RENEW
 from olstream.page.style import STYLE
 
 REFRESH_S: Final = 5
@@ -29,18 +29,18 @@ class Page:
 def live(title: str, main: Html) -> Page:
     """A page that renews itself."""
     lost = element("p", id="lost", role="alert", hidden=True)
-    body = [lost, main, element("script", Html(SCRIPT), data_every=REFRESH_S)]
+    body = [lost, main, element("script", Html(READ)), element("script", Html(RENEW), id="renew", data_every=REFRESH_S)]
     refresh = element("meta", http_equiv="refresh", content=_WITHOUT_SCRIPT_S)
     head = [element("noscript", refresh)]
-    script = f"script-src {_hash(SCRIPT)}; connect-src 'self'; "
-    return Page(_document(title, head, body), _policy(script) + "; frame-ancestors 'none'")
+    policy = f"{_policy(READ, RENEW)}; connect-src 'self'; frame-ancestors 'none'"
+    return Page(_document(title, head, body), policy)
 
 
 def still(title: str, main: Html) -> Page:
     """A page to keep: its policy stands in it."""
-    policy = _policy("")
+    policy = _policy(READ)
     head = [element("meta", http_equiv="Content-Security-Policy", content=policy)]
-    return Page(_document(title, head, [main]), policy)
+    return Page(_document(title, head, [main, element("script", Html(READ))]), policy)
 
 
 def _document(title: str, head: list[Html], body: list[Html]) -> str:
@@ -56,9 +56,9 @@ def _document(title: str, head: list[Html], body: list[Html]) -> str:
     return f"<!doctype html>\n{element('html', element('head', *heads), element('body', *body), lang='en')}\n"
 
 
-def _policy(script: str) -> str:
-    styles = f"style-src {_hash(STYLE)}"
-    return f"default-src 'none'; {script}{styles}; img-src data:; base-uri 'none'; form-action 'none'"
+def _policy(*scripts: str) -> str:
+    ours = f"script-src {' '.join(map(_hash, scripts))}; style-src {_hash(STYLE)}"
+    return f"default-src 'none'; {ours}; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 def _hash(text: str) -> str:

@@ -83,6 +83,12 @@ svg .scale { paint-order: stroke; stroke: var(--card); stroke-width: 3px; stroke
 .grid { stroke: var(--faint); }
 .axis { stroke: var(--pale); }
 polyline { fill: none; stroke-width: 1.6; stroke-linejoin: round; vector-effect: non-scaling-stroke; }
+.chart polyline { pointer-events: none; }
+#reading { position: absolute; z-index: 1; background: var(--card); border: 1px solid var(--line); border-radius: 4px;
+  padding: 5px 9px; font-size: 12px; pointer-events: none; }
+#reading p { margin: 0; white-space: nowrap; }
+#reading p:first-child { color: var(--soft); }
+#reading[hidden] { display: none; }
 .key line { stroke-width: 2; }
 .own { stroke: var(--c0); }
 .majority { stroke: var(--grey); }

@@ -48,7 +48,7 @@ def _picture(group: Sequence[Learner], lines: Sequence[curves.Line], title: str,
         "figure",
         element("figcaption", element("b", title), f"  {beside}"),
         _legend(group, lines),
-        curves.chart(lines, group[0].at_axis, f"{title}, error now: {ends}", rows="rows"),
+        curves.chart(lines, not group[0].is_regression, f"{title}, error now: {ends}"),
     )
     return element("section", figure, class_="card")
 

@@ -164,10 +164,6 @@ class Learner:
         """An error as it is written: a ratio in percent, in a regression a number."""
         return figures.number(error) if self.is_regression else figures.percent(error)
 
-    def at_axis(self, error: float | None) -> str:
-        """The same in three figures."""
-        return figures.short(error) if self.is_regression else f"{100 * (error or 0.0):.3g}%"
-
     @property
     def now(self) -> float | None:
         """The error over the last rows."""

@@ -30,6 +30,13 @@ frames.forEach((frame) => {{ frame.onload = () => {{
 </script>"""
 
 
+POINTED = """<script>
+const chart = document.querySelector(".chart"), area = chart.getBoundingClientRect();
+const there = { bubbles: true, clientX: area.left + 0.75 * area.width, clientY: area.top + 50 };
+chart.dispatchEvent(new PointerEvent("pointermove", there));
+</script>"""
+
+
 def hostile() -> dict[str, Any]:
     """A learner for each hostile text, which is also its classes' and its topic's name."""
     named = {text.replace("\ud800", ""): documents.learner(confusion=None) for text in HOSTILE}
@@ -103,6 +110,21 @@ def test_it_renews_itself(chromium: Chromium, serve_documents: Serve) -> None:
 
     assert len(asked) >= 3
     assert int(rows_seen(read(seen.dom)).replace(",", "")) >= 3000
+
+
+def test_the_pointer_reads_the_curves(
+    chromium: Chromium, serve_documents: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half = {"every": 100, "labelled": [0, 100, 200], "error": [0.5, 0.125], "majority": [0.5, 0.25]}
+    learner = documents.learner(history={"recent": half, "life": {}}, marks=[])
+    html = service.page(documents.document({"<b>": learner})).html.replace("</body>", f"{POINTED}</body>")
+    monkeypatch.setattr(service, "page", lambda _document: shell.Page(html, ""))
+
+    seen = chromium.look(serve_documents(documents.empty))
+
+    (box,) = (each for each in read(seen.dom).all("div") if each.attributes.get("id") == "reading")
+    assert [line.text for line in box.children] == ["row 150", "<b> 12.5%", "majority 25.0%"]
+    assert "hidden" not in box.attributes
 
 
 def test_what_was_unfolded_stays_so_when_it_renews_itself(chromium: Chromium, serve_documents: Serve) -> None:

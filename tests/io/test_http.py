@@ -196,8 +196,8 @@ def test_the_front_page_lets_nothing_in_from_elsewhere(start: Start) -> None:
     assert "default-src 'none'" in policy
     for kind in ("style", "script"):
         inline = re.findall(rf"<{kind}[^>]*>(.*?)</{kind}>", body.decode(), re.DOTALL)
-        hashes = [b64encode(sha256(text.encode()).digest()).decode() for text in inline]
-        assert [f"{kind}-src 'sha256-{digest}'" for digest in hashes] == [p for p in policy if p.startswith(kind)]
+        hashes = [f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in inline]
+        assert f"{kind}-src {' '.join(hashes)}" in policy
 
 
 def test_head_answers_without_a_body(start: Start) -> None:
