@@ -1,13 +1,4 @@
-"""The drift detectors of one learner: its errors or its losses, row by row, and what they said of them.
-
-A loss has no upper bound and any unit, and the detectors' bounds are for values in [0, 1]. They are given
-
-    x = l / (l + m)      l  the loss of the row
-                         m  the mean loss of the labelled rows 101 to 200, which are not watched themselves
-
-which grows with the loss and does not change with its unit. m stays as it is: where it followed the losses, x would
-rise, long after a learner has become better, though nothing got worse.
-"""
+"""The drift detectors of one learner: its errors or its losses, row by row, and what they said of them."""
 
 from __future__ import annotations
 
@@ -19,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from olstream.drift import Detector
-from olstream.learners._jit import F64, I64, U8, kernel
-from olstream.learners._score import LARGEST
+from olstream.drift.shares import SETTLED, shares
+from olstream.learners._jit import F64, I64, U8
 from olstream.watched import Watched
 
 PREFIX: Final = "drift."
-BEGUN: Final = 100  # labelled rows after which losses count for their unit
-SETTLED: Final = 200  # and after which they are watched
 MARKS_MAX: Final = 100  # detections that each detector remembers, the last of them
 STABLE, WARNING, DRIFT = range(3)
 _DETECTIONS, _WARNINGS, _LEVEL = range(3)
@@ -120,11 +109,11 @@ class Alarms:
         for watch in self._watches.values():
             if watch.watched.signal == "error":
                 found += watch.add((correct[rows] != 1).astype(np.float64), rows, numbers)
-        shares = _shares(loss[rows], numbers, self._unit)
+        losses = shares(loss[rows], numbers, self._unit)
         settled = numbers > SETTLED
         for watch in self._watches.values():
             if watch.watched.signal == "loss":
-                found += watch.add(shares[settled], rows[settled], numbers[settled])
+                found += watch.add(losses[settled], rows[settled], numbers[settled])
         self.unanswered |= any(alarm.level == DRIFT for alarm in found)
         return found
 
@@ -153,16 +142,3 @@ class Alarms:
             if params.get(key) == watch.detector.params:
                 own = {name.removeprefix(key): array for name, array in arrays.items() if name.startswith(key)}
                 watch.restore(own)
-
-
-@kernel
-def _shares(loss: F64, numbers: I64, unit: F64) -> F64:
-    found = np.zeros(loss.size)
-    for row in range(loss.size):
-        if BEGUN < numbers[row] <= SETTLED:
-            unit[0] = min(unit[0] + loss[row] / (SETTLED - BEGUN), LARGEST)
-        if loss[row] > unit[0]:
-            found[row] = 1.0 / (1.0 + unit[0] / loss[row])
-        elif unit[0] > 0.0:
-            found[row] = loss[row] / unit[0] / (1.0 + loss[row] / unit[0])
-    return found

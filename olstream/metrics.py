@@ -19,12 +19,13 @@ from prometheus_client import GCCollector, PlatformCollector, ProcessCollector
 from olstream import __version__
 from olstream.alarms import WARNING, Alarm
 from olstream.config import Config
+from olstream.counting import pair
 from olstream.families import DISK_REASONS, KAFKA_CODES, OTHER, PRODUCE_REASONS, Families, confused, roles
 from olstream.health import Health
 from olstream.hindsight import Hindsight
 from olstream.lag import Lag, Partition
 from olstream.learners import base
-from olstream.learners._jit import F64, I64, U8, kernel
+from olstream.learners._jit import F64
 from olstream.messages import Chunk, Reason
 from olstream.series import BatchHistogram, Labels, Number
 from olstream.standing import Board
@@ -138,7 +139,7 @@ class Metrics:
         """Compile what the first batch would wait for."""
         BatchHistogram((0.0,), Lock()).observe(0.0)
         none = np.zeros(0, np.int64)
-        _pair(np.zeros(0, np.uint8), none, none, np.zeros((1, 1), np.int64))
+        pair(np.zeros(0, np.uint8), none, none, np.zeros((1, 1), np.int64))
 
     # Input
 
@@ -299,15 +300,7 @@ def _strange(times_ms: F64, plausible: NDArray[np.bool_]) -> int:
 def _confuse(cells: list[list[Number]], rows: Rows) -> None:
     """Add each (label, prediction) pair; classes past the first few share the last cell."""
     counts = np.zeros((len(cells), len(cells)), np.int64)
-    _pair(rows.measured, rows.truth, rows.predicted, counts)
+    pair(rows.measured, rows.truth, rows.predicted, counts)
     for row, of_label in zip(cells, counts.tolist(), strict=True):
         for cell, count in zip(row, of_label, strict=True):
             cell.add(count)
-
-
-@kernel
-def _pair(measured: U8, truth: I64, predicted: I64, counts: I64) -> None:
-    other = counts.shape[0] - 1
-    for row in range(measured.size):
-        if measured[row] != 0 and truth[row] >= 0 and predicted[row] >= 0:
-            counts[min(truth[row], other), min(predicted[row], other)] += 1

@@ -20,7 +20,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector, CollectorRegistry
 from prometheus_client.utils import floatToGoString
 
-from olstream.learners._jit import F64, I64, kernel
+from olstream.counting import fill
 
 LARGEST: Final = sys.float_info.max
 BUCKETS_MAX: Final = 12  # +Inf included: each bucket is a series, for each learner
@@ -177,7 +177,7 @@ class BatchHistogram:
         if not values.size:
             return
         counts = np.zeros_like(self._counts)
-        total = _fill(self._edges, counts, values.astype(np.float64, copy=False))
+        total = fill(self._edges, counts, values.astype(np.float64, copy=False))
         with self._lock:
             self._counts += counts
             if not math.isnan(total):
@@ -192,20 +192,6 @@ class BatchHistogram:
             at_or_below = self._counts.cumsum().tolist()
             total = self._sum
         return list(zip([*map(floatToGoString, self.bounds), "+Inf"], at_or_below, strict=True)), total
-
-
-@kernel
-def _fill(edges: F64, counts: I64, values: F64) -> float:
-    """Count each value where it belongs; the sum of those that are finite."""
-    total = 0.0
-    for value in values:
-        if math.isfinite(value):
-            place = 0
-            while place < edges.size and edges[place] < value:
-                place += 1
-            counts[place] += 1
-            total += value
-    return total
 
 
 class Histograms(Family):
