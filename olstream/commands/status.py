@@ -131,8 +131,9 @@ def _drift(learner: Learner) -> Text:
     )
 
 
-def _last_drift(learner: Learner) -> str:
-    return figures.ABSENT if learner.drift_ago is None else f"{learner.drift_ago:,} rows"
+def _last_drift(learner: Learner) -> Text:
+    told = figures.ABSENT if learner.drift_ago is None else f"{learner.drift_ago:,} rows"
+    return Text(told, style="yellow" if learner.has_drifted else "")
 
 
 COLUMNS: Final = [

@@ -84,11 +84,12 @@ def _level(level: int) -> Html:
     return element("span", "warning" if level == 1 else "drift", class_="alarm flag")
 
 
-def _last_drift(learner: Learner) -> str | None:
+def _last_drift(learner: Learner) -> Cell:
     if learner.drift.state is None:
         return None
     ago = learner.drift_ago
-    return "none" if ago is None else f"{ago:,} rows ago"
+    told = "none" if ago is None else f"{ago:,} rows ago"
+    return (told, "alarm") if learner.has_drifted else told
 
 
 def _trend(learner: Learner, curve: Curve) -> str:
@@ -100,7 +101,10 @@ def _trend(learner: Learner, curve: Curve) -> str:
 def cards(learners: Sequence[Learner]) -> list[Html]:
     """One below the other. Of many, only those are unfolded that want attention."""
     is_open = len(learners) <= _UNFOLDED
-    return [_card(learner, i, is_open or bool(learner.drift.level)) for i, learner in enumerate(learners)]
+    return [
+        _card(learner, i, is_open or bool(learner.drift.level) or learner.has_drifted)
+        for i, learner in enumerate(learners)
+    ]
 
 
 def _card(learner: Learner, i: int, is_open: bool) -> Html:

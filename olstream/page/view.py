@@ -179,6 +179,11 @@ class Learner:
         return max(0, self.labelled - last.labelled)
 
     @property
+    def has_drifted(self) -> bool:
+        """Lately: within the rows that an error "now" is about."""
+        return self.drift_ago is not None and self.drift_ago < LAST_ROWS
+
+    @property
     def is_behind(self) -> bool:
         """Always guessing would have been no worse."""
         known = [baseline for baseline in (self.majority, self.no_change) if baseline is not None]

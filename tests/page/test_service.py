@@ -172,6 +172,18 @@ def test_a_regression_has_its_error_in_its_own_unit_and_no_baselines() -> None:
     assert root.of("majority") == []
 
 
+@pytest.mark.parametrize(("ago", "is_alarm"), [(0, True), (999, True), (1000, False), (None, False)])
+def test_a_drift_of_the_last_rows_is_marked(ago: int | None, is_alarm: bool) -> None:
+    last = None if ago is None else {"labelled": 120_000 - ago, "detector": "adwin", "signal": "error", "ago": ago}
+    drift = {"level": 0, "detections": 1, "warnings": 0, "last": last, "detectors": []}
+
+    root = page(documents.document({"a": documents.learner(drift=drift)}))
+
+    told = "none" if ago is None else f"{ago:,} rows ago"
+    assert row_of(root, "a")["last drift"] == told
+    assert (told in [each.text for each in root.of("alarm")]) is is_alarm
+
+
 @pytest.mark.parametrize("learners", [0, 1, 6, 7, 20])
 def test_of_many_learners_only_those_are_unfolded_that_want_attention(learners: int) -> None:
     many = {f"l{i}": documents.learner(i) for i in range(learners)}
