@@ -16,6 +16,7 @@ from olstream.page.view import Curve, Learner, Mark
 _HEIGHT, _TOP, _BOTTOM = 176, 16, 18  # pixels: of all of it, above the curves, below them
 _ACROSS: Final = 1000
 _Y_TICKS, _X_TICKS = 5, 5
+_FLAGS_MAX: Final = 12  # drift marks that have a line each
 _WIDTH, _SPARK = 108, 22  # of a sparkline, pixels
 
 
@@ -65,7 +66,7 @@ def chart(lines: Sequence[Line], is_ratio: bool, told: str, marks: Sequence[Mark
         *_rows(frame),
         inner,
         *_scale(frame),
-        *(_mark(mark, frame) for mark in marks if frame.start <= mark.labelled <= frame.end),
+        *_marks([mark for mark in marks if frame.start <= mark.labelled <= frame.end], frame),
         class_="chart", width="100%", height=_HEIGHT, role="img", aria_label=told,
         data_start=start, data_end=end, data_top=frame.top, data_ratio=is_ratio,
     )  # fmt: skip
@@ -144,14 +145,20 @@ def _scale(frame: _Frame) -> list[Html]:
     ]
 
 
-def _mark(mark: Mark, frame: _Frame) -> Html:
+def _marks(marks: Sequence[Mark], frame: _Frame) -> list[Html]:
+    """Flags with a line across the curves; of many only strokes above, for they would hide the curves."""
+    return [_mark(mark, frame, len(marks) <= _FLAGS_MAX) for mark in marks]
+
+
+def _mark(mark: Mark, frame: _Frame, is_flag: bool) -> Html:
     x = f"{100 * frame.across(mark.labelled):.2f}%"
     return element(
         "g",
         element("title", f"drift at row {mark.labelled:,}: {mark.detector}, {mark.signal}"),
-        element("line", x1=x, x2=x, y1=_TOP - 4, y2=_HEIGHT - _BOTTOM),
-        element("text", "▼", x=x, y=_TOP - 5, text_anchor="middle"),
-        class_="mark",
+        element("line", x1=x, x2=x, y1=_TOP - 4, y2=_HEIGHT - _BOTTOM) if is_flag else None,
+        element("text", "▼", x=x, y=_TOP - 5, text_anchor="middle") if is_flag else None,
+        None if is_flag else element("line", x1=x, x2=x, y1=_TOP - 14, y2=_TOP - 4),
+        class_="mark" if is_flag else "mark stroke",
     )
 
 

@@ -167,7 +167,8 @@ def _legend(learner: Learner) -> Html:
     ]
     if learner.marks:
         flag = element("span", "▼", class_="flagged", aria_hidden="true")
-        keys.append(element("span", flag, f"drift, {figures.plural(len(learner.marks), 'detection')}", class_="entry"))
+        n = max(len(learner.marks), learner.drift.detections)
+        keys.append(element("span", flag, f"drift, {figures.plural(n, 'detection')}", class_="entry"))
     return element("p", *keys, class_="legend")
 
 

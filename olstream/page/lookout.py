@@ -9,7 +9,7 @@ import numpy as np
 
 from olstream.drift import Detector
 from olstream.errors import ConfigError
-from olstream.page.view import Drift, Mark, Watcher
+from olstream.page.view import LAST_ROWS, Drift, Mark, Watcher
 
 _TOGETHER: Final = 1024  # errors that the detector takes at once
 _MARKS: Final = 100
@@ -42,7 +42,7 @@ class Lookout:
             self._level = level
 
     def drift(self) -> Drift:
-        """As of the last row."""
+        """As of the last row. As in a service the level stays up while the last detection is among the last rows."""
         if self._waiting:
             self._watch()
         watched = self._detector
@@ -52,4 +52,5 @@ class Lookout:
         )  # fmt: skip
         last = self.marks[-1] if self.marks else None
         ago = None if last is None else self._rows - last.labelled
-        return Drift(self._level, self._detections, self._warnings, last, ago, (watcher,))
+        level = 2 if ago is not None and ago < LAST_ROWS else self._level
+        return Drift(level, self._detections, self._warnings, last, ago, (watcher,))

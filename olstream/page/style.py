@@ -102,6 +102,7 @@ polyline { fill: none; stroke-width: 1.6; stroke-linejoin: round; vector-effect:
 .c5 { stroke: var(--c5); }
 .c6 { stroke: var(--c6); }
 .mark line { stroke: var(--alarm); stroke-opacity: .55; }
+.mark.stroke line { stroke-opacity: 1; }
 .mark text { fill: var(--alarm); font-size: 9px; }
 .bar { fill: var(--c0); }
 .bar.other { fill: var(--pale); }

@@ -74,6 +74,17 @@ def test_drift_is_a_mark_in_each_picture_that_has_its_row() -> None:
     assert marks[0].all("line")[0].attributes["x1"] == "67.86%"  # 81,300 of 119,808
 
 
+def test_many_drifts_are_strokes_above_that_hide_no_curve() -> None:
+    marks = [{"labelled": 97_000 + 200 * i, "detector": "adwin", "signal": "error"} for i in range(100)]
+
+    root = page(documents.document({"a": documents.learner(marks=marks)}))
+
+    recent = root.of("chart")[0]
+    top = float(recent.all("svg")[1].attributes["y"] or 0)
+    strokes = [float(mark.all("line")[0].attributes["y2"] or 0) for mark in recent.of("mark")]
+    assert len(strokes) == 100 and max(strokes) < top
+
+
 def test_curves_stand_where_their_numbers_say() -> None:
     flat = {"every": 10, "labelled": [100, 110, 120], "error": [0.5, 0.25], "majority": [0.5, 0.5], "no_change": []}
     learner = documents.learner(history={"recent": flat, "life": None}, marks=[])
@@ -175,7 +186,7 @@ def test_a_regression_has_its_error_in_its_own_unit_and_no_baselines() -> None:
 @pytest.mark.parametrize(("ago", "is_alarm"), [(0, True), (999, True), (1000, False), (None, False)])
 def test_a_drift_of_the_last_rows_is_marked(ago: int | None, is_alarm: bool) -> None:
     last = None if ago is None else {"labelled": 120_000 - ago, "detector": "adwin", "signal": "error", "ago": ago}
-    drift = {"level": 0, "detections": 1, "warnings": 0, "last": last, "detectors": []}
+    drift: dict[str, Any] = {"level": 0, "detections": 1, "warnings": 0, "last": last, "detectors": []}
 
     root = page(documents.document({"a": documents.learner(drift=drift)}))
 
