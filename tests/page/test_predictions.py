@@ -41,12 +41,12 @@ def of(*records: Any, detector: str | None = "adwin") -> Learner:
     return learner
 
 
-def stream(rows: int, drift_at: int, seed: int = 1) -> list[dict[str, Any]]:
+def stream(rows: int, drift_at: int, seed: int = 1, weights: tuple[int, ...] = (6, 3, 1)) -> list[dict[str, Any]]:
     """Three classes; wrong one time in ten, after a row every second time."""
     draw = random.Random(seed)
     records = []
     for row in range(rows):
-        label = draw.choices("abc", (6, 3, 1))[0]
+        label = draw.choices("abc", weights)[0]
         wrong = draw.random() < (0.5 if row >= drift_at else 0.1)
         prediction = draw.choice([c for c in "abc" if c != label]) if wrong else label
         records.append(record(prediction=prediction, label=label, loss=draw.random()))
@@ -56,12 +56,13 @@ def stream(rows: int, drift_at: int, seed: int = 1) -> list[dict[str, Any]]:
 # What is counted
 
 
-def test_errors_and_baselines_are_those_of_progressive_validation() -> None:
-    records = stream(3000, 1500)
+@pytest.mark.parametrize("weights", [(6, 3, 1), (1, 1, 1), (1, 1, 0)])
+def test_errors_and_baselines_are_those_of_progressive_validation(weights: tuple[int, ...]) -> None:
+    records = stream(3000, 1500, weights=weights)
     tally = Tally(True, 1000, 0.999)
     codes: dict[str, int] = {}
     truth = np.array([codes.setdefault(each["label"], len(codes)) for each in records])
-    predicted = np.array([codes[each["prediction"]] for each in records])
+    predicted = np.array([codes.setdefault(each["prediction"], len(codes)) for each in records])
     loss = np.array([each["loss"] for each in records])
     tally.add(np.ones(3000, np.uint8), truth, predicted, loss, np.zeros(0), np.arange(3000), 3)
 
