@@ -87,7 +87,7 @@ def _watch(
     """Feed and show until all is consumed; the last status."""
     console.print("Starting `olstream run` ...", style="dim")
     worker.wait_until_ready()
-    where = f"{worker.url}/metrics   predictions: topic {names.predictions} at {broker.bootstrap}"
+    where = f"status page: {worker.url}/   predictions: topic {names.predictions} at {broker.bootstrap}"
     console.print(where, highlight=False, soft_wrap=True)
     feed = Feed(broker.bootstrap, names.input, stream.messages, total, seconds)
     consumed, status, looked_s = 0, worker.status(), time.monotonic()
