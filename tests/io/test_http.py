@@ -229,7 +229,7 @@ def test_a_page_that_fails_is_an_answer_and_not_the_end(start: Start) -> None:
     service = start()
     service.metrics.families.consumed.at("events").value = "broken"  # type: ignore[assignment]
 
-    assert service.status("/status.json") == 500
+    assert service.status("/status.json") == service.status("/") == 500
     assert service.status("/live") == 200
 
 
