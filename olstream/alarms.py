@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from olstream import intact
 from olstream.drift import Detector
 from olstream.drift.shares import SETTLED, shares
 from olstream.learners._jit import F64, I64, U8
@@ -87,8 +88,9 @@ class _Watch:
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         own = dict(arrays)
-        self.counts, self.marks = own.pop("told").copy(), own.pop("marks").copy()
-        self.detector.restore(own)
+        self.counts = intact.array(own, "told", np.int64, self.counts.shape).copy()
+        self.marks = intact.array(own, "marks", np.int64, (None,))[-MARKS_MAX:].copy()
+        self.detector.restore({name: array for name, array in own.items() if name not in ("told", "marks")})
 
 
 class Alarms:
@@ -136,8 +138,8 @@ class Alarms:
 
     def restore(self, params: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from `state`; a detector that is new, or has other parameters now, begins here."""
-        self.unanswered = bool(arrays[PREFIX + "unanswered"][0])
-        self._unit = arrays[PREFIX + "unit"].copy()
+        self.unanswered = bool(intact.array(arrays, PREFIX + "unanswered", np.int64, (1,))[0])
+        self._unit = intact.array(arrays, PREFIX + "unit", np.float64, (1,)).copy()
         for key, watch in self._watches.items():
             if params.get(key) == watch.detector.params:
                 own = {name.removeprefix(key): array for name, array in arrays.items() if name.startswith(key)}

@@ -146,7 +146,14 @@ class Classes:
         return {"forms": [None if form is None else json.dumps(form) for form in self.forms]}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take over the classes of a saved state; declared ones are equal or the state is refused before."""
-        for index, form in enumerate(state["forms"]):
+        """Take over the classes of a saved state; ValueError where they cannot be those of this learner."""
+        forms = [None if form is None else json.loads(form) for form in state["forms"]]
+        texts = [None if form is None else class_text(form) for form in forms]
+        known = [text for text in texts if text is not None]
+        if len(forms) > self.classes_max or len(set(known)) < sum(form is not None for form in forms):
+            raise ValueError("classes that are no labels, stand there twice, or are too many")
+        if (self.closed and texts != self.texts) or (not self.binary and None in forms):
+            raise ValueError("classes are not those that are declared, or some are missing")
+        for index, form in enumerate(forms):
             if form is not None:
-                self._enter(json.loads(form), index)
+                self._enter(form, index)

@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from olstream import intact
 from olstream.history import History, is_due, note
 from olstream.learners._jit import F64, I64, U8, kernel
 from olstream.learners._score import LARGEST
@@ -151,8 +152,12 @@ class Tally:
             **self.history.state(),
         }
 
-    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over a saved state; where the window has become smaller, its newest rows."""
+    def restore(self, arrays: Mapping[str, NDArray[Any]], classes: int) -> None:
+        """Take over a saved state; where the window has become smaller, its newest rows.
+
+        ValueError where it cannot be one of a learner with so many classes.
+        """
+        _refuse_impossible(arrays, classes, self.counts.size, self.sums.size)
         kept = min(self.window, arrays["recent_losses"].size)
         self.counts = arrays["counts"].copy()
         self.counts[STORED], self.counts[HEAD] = kept, kept % self.window
@@ -161,9 +166,23 @@ class Tally:
         self.recent_errors = arrays["recent_errors"][-kept:].copy() if kept else np.zeros(0, np.uint8)
         self.recent_losses = arrays["recent_losses"][-kept:].copy() if kept else np.zeros(0, np.float64)
         if arrays["confusion"].shape == self.confusion.shape:
-            self.confusion = arrays["confusion"].copy()
+            self.confusion = intact.array(arrays, "confusion", np.int64, self.confusion.shape).copy()
         if "history.life" in arrays:  # checkpoints of olstream 0.1.0 had none
             self.history.restore(arrays)
+
+
+def _refuse_impossible(arrays: Mapping[str, NDArray[Any]], classes: int, counts: int, sums: int) -> None:
+    """ValueError where these are no arrays of a tally."""
+    n = intact.array(arrays, "counts", np.int64, (counts,))
+    per_class = intact.array(arrays, "per_class", np.int64, (None,))
+    losses = intact.array(arrays, "recent_losses", np.float64, (None,))
+    intact.array(arrays, "recent_errors", np.uint8, losses.shape)
+    intact.array(arrays, "sums", np.float64, (sums,))
+    intact.within("per_class", per_class.size, 0, classes + 1)
+    intact.within("majority", n[MAJORITY], -1, max(per_class.size, 0))
+    intact.within("counts", n[[SEEN, LABELLED, UPDATES, ERRORS, MAJORITY_ERRORS, NO_CHANGE_ERRORS]], 0, 2**62)
+    if "confusion" not in arrays:
+        raise ValueError("confusion is missing")
 
 
 def _grown(array: NDArray[Any], size: int) -> NDArray[Any]:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from olstream import intact
 from olstream.learners._jit import F64, I64, kernel
 
 POINTS_MAX: Final = 241  # odd, so that thinning keeps the first and the last
@@ -67,10 +68,14 @@ class History:
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from `state`; where the window is another now, the next recent points are so far apart."""
-        recent, life = arrays["history.recent"], arrays["history.life"]
+        every = intact.array(arrays, "history.every", np.int64, (2,))
+        recent = intact.array(arrays, "history.recent", np.float64, (None, UPDATES + 1))
+        life = intact.array(arrays, "history.life", np.float64, (None, UPDATES + 1))
+        intact.within("history.every", every, 1, 2**62)
+        intact.within("history", np.array([len(recent), len(life)]), 0, POINTS_MAX + 1)
         self.places[STORED] = len(recent)
         self.places[HEAD] = len(recent) % POINTS_MAX
-        self.places[[LIFE_EVERY, LIFE_STORED]] = arrays["history.every"][1], len(life)
+        self.places[[LIFE_EVERY, LIFE_STORED]] = every[1], len(life)
         self.recent[: len(recent)] = recent
         self.life[: len(life)] = life
 

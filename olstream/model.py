@@ -304,21 +304,33 @@ class Model(Knowledge):
     def restore(
         cls, name: str, config: LearnerConfig, monitor: MonitorConfig, meta: Meta, arrays: Mapping[str, NDArray[Any]]
     ) -> Model:
+        """What `state` gave, made anew; StateError where it is of another learner, or was never given by any."""
         model = cls(name, config, monitor)
         mine = model.state()[0]
         for key in IDENTITY:
             if mine[key] != meta.get(key):
                 raise StateError(f"learner {name}: the saved state has {key} {meta.get(key)!r}, not {mine[key]!r}")
-        if model.classes is not None:
-            model.classes.restore(meta["classes"])
-        model.vocabulary = Vocabulary.restore(meta["vocabulary"], _under("vocabulary.", arrays))
-        model._state.take(arrays)
-        if model.scaler is not None:
-            model.scaler = Scaler.restore(_under("scaler.", arrays))
-        model.tally.restore(_under("tally.", arrays))
-        if "drift" in meta:  # else there were no detectors yet
-            model.alarms.restore(meta["drift"], arrays)
+        try:
+            model._take(meta, arrays)
+        except (ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError) as error:
+            raise StateError(
+                f"learner {name}: the saved state does not hold together ({type(error).__name__}: {error}): move that "
+                "checkpoint away to go on from the one before it"
+            ) from error
         return model
+
+    def _take(self, meta: Meta, arrays: Mapping[str, NDArray[Any]]) -> None:
+        if self.classes is not None:
+            self.classes.restore(meta["classes"])
+        fresh, self.vocabulary = self.vocabulary, Vocabulary.restore(meta["vocabulary"], _under("vocabulary.", arrays))
+        self.vocabulary.refuse_other(fresh)
+        columns = self.vocabulary.n_columns
+        self._state.take(arrays, self._n_vectors, columns)
+        if self.scaler is not None:
+            self.scaler = Scaler.restore(_under("scaler.", arrays), columns)
+        self.tally.restore(_under("tally.", arrays), 0 if self.classes is None else len(self.classes.forms))
+        if "drift" in meta:  # else there were no detectors yet
+            self.alarms.restore(meta["drift"], arrays)
 
     def digest(self) -> str:
         return digest_of(*self.state())

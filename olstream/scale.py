@@ -15,6 +15,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from olstream import intact
 from olstream.learners._jit import F64, I64, U8, kernel
 from olstream.learners._state import UNSEEN
 
@@ -55,11 +56,13 @@ class Scaler:
         return {name: getattr(self, name)[:n_columns].copy() for name in ("count", "mean", "m2", "binary")}
 
     @classmethod
-    def restore(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """What `state` gave, made anew."""
+    def restore(cls, arrays: Mapping[str, NDArray[Any]], n_columns: int) -> Self:
+        """What `state` gave of so many columns, made anew; ValueError where it cannot have been."""
         self = cls(0)
-        self.count, self.mean, self.m2 = (arrays[name].astype(np.float64) for name in ("count", "mean", "m2"))
-        self.binary = arrays["binary"].astype(np.uint8)
+        self.count, self.mean, self.m2 = (
+            intact.array(arrays, name, np.float64, (n_columns,)).copy() for name in ("count", "mean", "m2")
+        )
+        self.binary = intact.array(arrays, "binary", np.uint8, (n_columns,)).copy()
         return self
 
     def _grow(self, n_columns: int) -> None:

@@ -20,6 +20,7 @@ from typing import Any, Final, Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from olstream import intact
 from olstream.learners._state import UNSEEN
 from olstream.parse import nfc
 from olstream.words import Words
@@ -37,6 +38,8 @@ _PART = r"(\\hash:[0-9a-f]{64}|(?:[^\\=]|\\[\\=])%s)"
 _EXPORTED = re.compile(_PART % "+" + "(?:=" + _PART % "*" + ")?", re.DOTALL)
 NUMBER, CATEGORY, OVERFLOW = 0, 1, 2
 NAME_HASHED, TEXT_HASHED = 4, 8
+_HASHED: Final = {NUMBER: (0, NAME_HASHED), CATEGORY: (0, 4, 8, 12), OVERFLOW: (0,)}
+_KINDS: Final = [kind | hashed for kind, several in _HASHED.items() for hashed in several]
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
@@ -144,24 +147,40 @@ class Vocabulary:
 
     @classmethod
     def restore(cls, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """What `state` gave, made anew."""
+        """What `state` gave, made anew; ValueError where it cannot have been."""
         told = {name: Words(**words) for name, words in meta.get("text", _NOTHING).items()}
         self = cls(meta["names_max"], meta["overflow_buckets"], meta["category"], meta["bias"], told)
-        form = meta["form"]
-        self.form = ("array", form[1]) if isinstance(form, (list, tuple)) else form
-        self.overflowed = meta["overflowed"]
-        self._kinds = bytearray(arrays["kinds"].tobytes())
-        self._parts = bytearray(arrays["parts"].tobytes())
-        self._ends = array("q", arrays["ends"].astype(np.int64).tobytes())
+        self.form = _form(meta["form"])
+        self.overflowed = intact.whole("overflowed", meta["overflowed"])
+        kinds = intact.array(arrays, "kinds", np.uint8, (None,))
+        parts = intact.array(arrays, "parts", np.uint8, (None,))
+        ends = intact.array(arrays, "ends", np.int64, (2 * kinds.size,))
+        intact.ends("ends", ends, parts.size)
+        if not np.isin(kinds, _KINDS).all():
+            raise ValueError("kinds holds one that is not known")
+        self._kinds, self._parts = bytearray(kinds.tobytes()), bytearray(parts.tobytes())
+        self._ends = array("q", ends.tobytes())
         for column, (kind, name, text) in enumerate(self._entries(), start=FIRST_NAMED):
             if kind & 3 == OVERFLOW:
-                self.buckets[int(name)] = column
+                bucket = int(name)
+                intact.within("an overflow bucket", bucket, 0, self.overflow_buckets)
+                self.buckets[bucket] = column
             elif kind & 3 == CATEGORY:
                 self.categories.setdefault(name, {})[text] = column
             else:
                 self.numbers[name] = column
-        self.n_names = len(self._kinds) - len(self.buckets)
+        self.n_names = len(self.numbers) + sum(map(len, self.categories.values()))
+        if self.n_names + len(self.buckets) != len(self._kinds):
+            raise ValueError("a name stands there twice")
         return self
+
+    def refuse_other(self, fresh: Self) -> None:
+        """ValueError where the rules of this one are not those of another that has no names yet."""
+        for rule in ("names_max", "overflow_buckets", "category", "bias", "text"):
+            if getattr(self, rule) != getattr(fresh, rule):
+                raise ValueError(f"{rule} is {getattr(self, rule)!r}, not {getattr(fresh, rule)!r}")
+        if self.n_names > self.names_max:
+            raise ValueError(f"there are {self.n_names} names, more than names_max ({self.names_max})")
 
     def _lookup(self, name: Part, text: Part | None) -> int | None:
         if text is None:
@@ -202,6 +221,14 @@ class Vocabulary:
             (kind, name if kind & NAME_HASHED else name.decode(), text if kind & TEXT_HASHED else text.decode())
             for kind, name, text in zip(self._kinds, parts[::2], parts[1::2], strict=True)
         ]
+
+
+def _form(saved: object) -> Form:
+    if isinstance(saved, (list, tuple)) and len(saved) == 2 and saved[0] == "array":
+        return "array", intact.whole("form", saved[1])
+    if saved is None or saved == "object":
+        return saved
+    raise ValueError("form is not known")
 
 
 def number_text(value: float) -> str:

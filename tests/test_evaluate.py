@@ -86,7 +86,7 @@ def test_a_saved_tally_goes_on_as_if_nothing_had_been(cut: int) -> None:
     first = tally_of([slice(0, cut)], columns, declared=3)
 
     second = evaluate.Tally(True, 20, 0.97, 3)
-    second.restore(first.state())
+    second.restore(first.state(), 3)
     feed(second, columns, slice(cut, None))
 
     for key, array in straight.state().items():
@@ -97,7 +97,7 @@ def test_a_smaller_window_keeps_the_newest_rows() -> None:
     columns = rows(100)
     wide = tally_of([slice(0, 90)], columns, window=50)
     narrow = evaluate.Tally(True, 8, 0.97)
-    narrow.restore(wide.state())
+    narrow.restore(wide.state(), 3)
     feed(narrow, columns, slice(90, None))
 
     always_narrow = tally_of([slice(0, 100)], columns, window=8)

@@ -87,7 +87,7 @@ def test_a_curve_goes_on_where_it_was_saved() -> None:
     saved = told(first)
     back = Tally(True, 10, 0.99)
 
-    back.restore(saved.state())
+    back.restore(saved.state(), 3)
     told(rest, tally=back)
 
     mine, whole = back.state(), told(columns).state()
@@ -99,7 +99,7 @@ def test_with_another_window_the_points_that_are_there_stay() -> None:
     saved = told(columns, window=10)
     wider = Tally(True, 100, 0.99)
 
-    wider.restore(saved.state())
+    wider.restore(saved.state(), 3)
     told(columns, tally=wider)
 
     recent = wider.history.curves(True)["recent"]

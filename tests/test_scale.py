@@ -127,7 +127,7 @@ def test_a_state_restored_goes_on_in_the_same_bits() -> None:
     words, scaler = Vocabulary(100, 0), Scaler(0)
     scaled([{"x": 1.25, "y": 0.0}, {"x": -3.5}], [True, True], words, scaler)
 
-    restored = Scaler.restore(scaler.state(words.n_columns))
+    restored = Scaler.restore(scaler.state(words.n_columns), words.n_columns)
 
     rows, learnt = [{"x": 0.1, "y": 2.0}], [True]
     assert (

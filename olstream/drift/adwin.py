@@ -161,7 +161,16 @@ def _drop_oldest(f: F64, n: I64, w: F64) -> None:
 def _build(given: Params) -> Plan:
     mode = {"up": 1.0, "down": -1.0, "both": 0.0}[str(given["mode"])]
     p = np.array([given["delta"], given["clock"], given["min_window"], given["min_samples"], mode], np.float64)
-    return Plan(_step, p, numbers=3, counts=2 + ROWS, table=(2 * ROWS, int(given["max_buckets"]) + 1), reset=_kept)
+    table = (2 * ROWS, int(given["max_buckets"]) + 1)
+    return Plan(_step, p, numbers=3, counts=2 + ROWS, table=table, reset=_kept, possible=_possible)
+
+
+def _possible(n: I64, w: F64) -> bool:
+    """Buckets in the rows in use alone, none of them full, the oldest not empty; together they hold the window."""
+    used, filled = int(n[USED]), n[FILLED:].tolist()
+    if not 0 <= used < ROWS or any(filled[used:]) or max(filled) >= w.shape[1] or (used and not filled[used - 1]):
+        return False
+    return bool(n[EVENTS] == sum(count << i for i, count in enumerate(filled)))
 
 
 METHOD: Final = Method(

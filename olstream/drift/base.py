@@ -42,9 +42,17 @@ def anew(p: F64, f: F64, n: I64, w: F64) -> None:
     n[:] = 0
 
 
+def _always(n: I64, w: F64) -> bool:
+    """Counts that lead nowhere."""
+    return True
+
+
 @dataclass(frozen=True)
 class Plan:
-    """A detector made ready: `step(p, f, n, w, x)` gives the level; the sizes are of its own part of each array."""
+    """A detector made ready: `step(p, f, n, w, x)` gives the level; the sizes are of its own part of each array.
+
+    `possible` says of saved counts, none of them below 0, whether the step stays inside of its window with them.
+    """
 
     step: Kernel
     p: F64
@@ -52,6 +60,7 @@ class Plan:
     counts: int = 0
     table: tuple[int, int] = (0, 0)
     reset: Kernel = anew  # what comes before the update that follows a drift
+    possible: Callable[[I64, F64], bool] = _always
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from olstream import intact
 from olstream.drift.adwin import METHOD as ADWIN
-from olstream.drift.base import EVENTS, KNOWN, LEVEL, STATISTIC, THRESHOLD, Memory, Method, watching
+from olstream.drift.base import DRIFT, EVENTS, KNOWN, LEVEL, STATISTIC, THRESHOLD, Memory, Method, watching
 from olstream.drift.ddm import METHOD as DDM
 from olstream.drift.eddm import METHOD as EDDM
 from olstream.drift.hddm_a import METHOD as HDDM_A
@@ -56,6 +57,7 @@ class Detector:
         self.params = check(name, params)
         method = METHODS[name]
         plan = method.build(self.params)
+        self._possible = plan.possible
         self.binary = method.binary
         self._kept = Memory(plan)
         self._watch = watching(plan)
@@ -107,6 +109,17 @@ class Detector:
         shapes = {key: np.shape(array) for key, array in arrays.items()}
         if shapes != {key: array.shape for key, array in own.items()}:
             raise ValueError(f"this is no state of {self.name} with {self.params}")
+        given = {key: _array(arrays[key], array.dtype) for key, array in own.items()}
+        for key, array in own.items():
+            intact.array(given, key, array.dtype, array.shape)
+        counts = given["counts"]
+        if np.any(counts < 0) or counts[LEVEL] > DRIFT or not self._possible(counts, self._kept.w):
+            raise ValueError(f"no {self.name} can have counted so")
         for key, held in (("numbers", self._kept.f), ("counts", self._kept.n), ("window", self._kept.w)):
             if key in own:
-                held[...] = arrays[key]
+                held[...] = given[key]
+
+
+def _array(saved: Any, kind: np.dtype[Any]) -> NDArray[Any]:
+    """An array as it is, or lists that went through JSON."""
+    return saved if isinstance(saved, np.ndarray) else np.array(saved, kind)

@@ -134,7 +134,11 @@ def least_distance(given: Params) -> int:
 
 def _build(given: Params) -> Plan:
     p = np.array([given["seed"], given["stat"], least_distance(given)], np.float64)
-    return Plan(_step, p, counts=2, table=(1, int(given["window"])), reset=_newest_kept)
+    return Plan(_step, p, counts=2, table=(1, int(given["window"])), reset=_newest_kept, possible=_possible)
+
+
+def _possible(n: I64, w: F64) -> bool:
+    return bool(n[HEAD] < w.shape[1] and n[EVENTS] <= w.shape[1])
 
 
 def _together(given: Params) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from olstream import intact
 from olstream.learners._jit import F64, I64
 from olstream.learners._window import PREFIX, Window, in_order
 
@@ -96,20 +97,29 @@ class LinearState:
             found["counters"] = arrays.counters[:rows]
         return {name: array.copy() for name, array in found.items()} | self.window.arrays()
 
-    def take(self, saved: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from what `arrays` gave."""
-        arrays = self.use(*saved["weights"].shape)
-        spread = saved.get("roots", saved.get("variances"))
-        for array, given in (
-            (arrays.weights, saved["weights"]),
-            (arrays.spread, spread),
-            (arrays.sums, saved.get("sums")),
-            (arrays.counters, saved.get("counters")),
-        ):
-            if given is not None:
-                array[tuple(map(slice, given.shape))] = given
+    def take(self, saved: Mapping[str, NDArray[Any]], rows: int, columns: int) -> None:
+        """Go on from what `arrays` gave with so many rows and columns; ValueError where it cannot have been."""
+        given = {name: intact.array(saved, name, np.float64, of) for name, of in self._shapes(rows, columns).items()}
+        arrays = self.use(rows, columns)
+        places = {"roots": arrays.spread, "variances": arrays.spread, "sums": arrays.sums, "counters": arrays.counters}
+        for name, array in given.items():
+            places.get(name, arrays.weights)[tuple(map(slice, array.shape))] = array
         if self.anatomy.window:
-            self.window.take(saved)
+            self.window.take(saved, rows, columns)
+
+    def _shapes(self, rows: int, columns: int) -> dict[str, tuple[int, ...]]:
+        """Of what `arrays` gives."""
+        anatomy = self.anatomy
+        shapes: dict[str, tuple[int, ...]] = {"weights": (rows, columns)}
+        if anatomy.is_full:
+            shapes["roots"] = (1 if anatomy.is_shared else rows, columns, columns)
+        elif anatomy.prior is not None:
+            shapes["variances"] = (rows, columns)
+        if anatomy.has_sums:
+            shapes["sums"] = (rows, columns)
+        if anatomy.counters:
+            shapes["counters"] = (rows, len(anatomy.counters))
+        return shapes
 
     def _new(self, rows: int, columns: int) -> Arrays:
         anatomy = self.anatomy

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from olstream import intact
 from olstream.learners._jit import F64, I64
 
 PREFIX: Final = "window."
@@ -66,11 +67,19 @@ class Window:
         found |= {"targets": targets_of(self.rows), "weights": weights_of(self.rows), "lam": lam_of(self.rows, classes)}
         return {PREFIX + name: array for name, array in found.items()}
 
-    def take(self, saved: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from what `arrays` gave."""
-        indptr, indices, values, targets, weights, lam = (
-            saved[PREFIX + name] for name in ("indptr", "indices", "values", "targets", "weights", "lam")
-        )
+    def take(self, saved: Mapping[str, NDArray[Any]], classes: int, columns: int) -> None:
+        """Go on from what `arrays` gave; ValueError where it cannot have been."""
+        targets = intact.array(saved, PREFIX + "targets", np.float64, (None,))
+        n = targets.size
+        indptr = intact.array(saved, PREFIX + "indptr", np.int64, (n + 1,))
+        indices = intact.array(saved, PREFIX + "indices", np.int64, (None,))
+        values = intact.array(saved, PREFIX + "values", np.float64, indices.shape)
+        weights = intact.array(saved, PREFIX + "weights", np.float64, (n,))
+        lam = intact.array(saved, PREFIX + "lam", np.float64, (None, n))
+        intact.ends(PREFIX + "indptr", indptr, indices.size)
+        intact.within(PREFIX + "indptr", indptr[0], 0, 1)
+        intact.within(PREFIX + "indices", indices, 0, columns)
+        intact.within(PREFIX + "lam", lam.shape[0], 0, classes + 1)
         self.rows.clear()
         for i, (target, weight) in enumerate(zip(targets.tolist(), weights.tolist(), strict=True)):
             part = slice(indptr[i], indptr[i + 1])

@@ -108,6 +108,8 @@ def java() -> str:
 class Kafka:
     """A cluster of nodes numbered from 1, each broker and controller, in a directory of its own."""
 
+    java_options: tuple[str, ...] = ("-Xmx512m", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn")
+
     def __init__(self, nodes: int = 1, settings: Mapping[str, str] | None = None) -> None:
         self._java, self._jars = java(), jars()
         self.directory = Path(tempfile.mkdtemp(prefix="olstream-kafka-"))
@@ -213,10 +215,9 @@ class Kafka:
 
     def _run(self, node: int, *arguments: str) -> subprocess.Popen[bytes]:
         # A session of its own: Ctrl-C in the terminal must end the tests first, then the broker.
-        options = ["-Xmx512m", "-XX:+UseSerialGC", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
         with self._log(node).open("ab") as log:
             return subprocess.Popen(
-                [*dies_with_us(), self._java, *options, "-cp", f"{self._jars}/*", *arguments],
+                [*dies_with_us(), self._java, *self.java_options, "-cp", f"{self._jars}/*", *arguments],
                 cwd=self.directory,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
