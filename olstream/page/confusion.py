@@ -15,20 +15,23 @@ _STEPS: Final = (0.02, 0.15, 0.4, 0.7)  # of a row, where the next deeper colour
 _BAR: Final = 90  # pixels
 
 
-def confusion(counted: Confusion | None) -> Html | None:
+def confusion(counted: Confusion | None, key: str) -> Html | None:
     if counted is None or not any(counted.labels):
         return None
     counted = _capped(counted)
-    title = f"Labels and predictions, {figures.plural(len(counted.classes), 'class').replace('classs', 'classes')}"
+    title = f"Labels and predictions, {len(counted.classes)} classes"
     inside = element("div", _table(counted), _mix(counted), class_="columns")
-    return element("details", element("summary", title), inside, open=len(counted.classes) <= _FOLDED)
+    return element(
+        "details", element("summary", title, id=f"of-{key}"), inside, id=key, open=len(counted.classes) <= _FOLDED
+    )
 
 
 def _capped(counted: Confusion) -> Confusion:
     """The commonest classes, and all others together."""
     if len(counted.classes) <= _CLASSES_MAX:
         return counted
-    kept = sorted(sorted(range(len(counted.classes)), key=lambda i: -counted.labels[i])[:_CLASSES_MAX])
+    labels = counted.labels
+    kept = sorted(sorted(range(len(labels)), key=lambda i: -labels[i])[:_CLASSES_MAX])
     place = {old: new for new, old in enumerate(kept)}
     sums = [[0] * (_CLASSES_MAX + 1) for _ in range(_CLASSES_MAX + 1)]
     for i, row in enumerate(counted.counts):

@@ -66,7 +66,7 @@ def chart(lines: Sequence[Line], is_ratio: bool, told: str, marks: Sequence[Mark
         *_rows(frame),
         inner,
         *_scale(frame),
-        *_marks([mark for mark in marks if frame.start <= mark.labelled <= frame.end], frame),
+        *_marks(marks, frame),
         class_="chart", width="100%", height=_HEIGHT, role="img", aria_label=told,
         data_start=start, data_end=end, data_top=frame.top, data_ratio=is_ratio,
     )  # fmt: skip

@@ -118,11 +118,11 @@ def _card(learner: Learner, i: int, is_open: bool) -> Html:
         element("span", now, " " if now else None, state, class_="right"),
         id=f"summary-{i}",
     )
-    inside = element("div", *_inside(learner), id=f"learner-{i}")
+    inside = element("div", *_inside(learner, i), id=f"learner-{i}")
     return element("details", summary, inside, class_="card", id=f"card-{i}", open=is_open)
 
 
-def _inside(learner: Learner) -> list[Html | None]:
+def _inside(learner: Learner, i: int) -> list[Html | None]:
     if not learner.labelled:
         seen = f"{figures.plural(learner.seen, 'row')} predicted. " if learner.seen else ""
         waiting = f"{seen}No label yet: errors are measured where a record carries its label."
@@ -134,7 +134,7 @@ def _inside(learner: Learner) -> list[Html | None]:
         element("div", *_figures(learner), class_="columns"),
         _facts(learner),
         _detectors(learner.drift.detectors),
-        confusion(learner.confusion),
+        confusion(learner.confusion, f"mix-{i}"),
         calibration(learner.calibration),
     ]
 
@@ -145,16 +145,19 @@ def _figures(learner: Learner) -> list[Html]:
     if recent and life and recent.labelled[0] > life.labelled[0]:
         kept = {"Recent": recent.coarser(_POINTS), "From the beginning": life.coarser(_POINTS)}
     else:
-        kept = {"From the beginning": (recent or life).coarser(2 * _POINTS)}
+        one = (recent or life).coarser(2 * _POINTS)
+        kept = {"Recent" if one and one.labelled[0] else "From the beginning": one}
     return [_figure(learner, title, curve) for title, curve in kept.items() if curve]
 
 
 def _figure(learner: Learner, title: str, curve: Curve) -> Html:
     what = "mean absolute error" if learner.is_regression else "error"
     steps = f"{what}, by {figures.plural(curve.every, 'labelled row')}" if curve.every else what
-    picture = curves.chart(
-        curves.of_learner(learner, curve), not learner.is_regression, _trend(learner, curve), learner.marks
-    )
+    lines = curves.of_learner(learner, curve)
+    marks = [mark for mark in learner.marks if curve.labelled[0] <= mark.labelled <= curve.labelled[-1]]
+    ends = [f"{line.name} {learner.shown(line.values[-1])}" for line in lines if line.is_baseline]
+    told = "; ".join([_trend(learner, curve), *ends, figures.plural(len(marks), "drift mark")])
+    picture = curves.chart(lines, not learner.is_regression, told, marks)
     return element("figure", element("figcaption", element("b", title), f"  {steps}"), picture)
 
 

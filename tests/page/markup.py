@@ -71,6 +71,7 @@ def check(html: str) -> Element:
     everything = elements(root)
     ids = Counter(each.attributes["id"] for each in everything if "id" in each.attributes)
     assert [id_ for id_, n in ids.items() if n > 1] == []
+    assert all("id" in fold.attributes for fold in root.all("details")), "it would not stay unfolded"
     for each in everything:
         assert not [name for name in each.attributes if name.startswith("on") or name in ("style", "src", "srcset")], (
             each

@@ -11,7 +11,9 @@ from olstream.page.style import STYLE
 
 def colours(scheme: str) -> dict[str, str]:
     """{name: #rrggbb}; those of the dark scheme over those of the light one."""
-    blocks = [dict(re.findall(r"--(\w+):\s+(#[0-9a-f]{6})", block)) for block in re.findall(r":root \{([^}]*)\}", STYLE)]
+    blocks = [
+        dict(re.findall(r"--(\w+):\s+(#[0-9a-f]{6})", block)) for block in re.findall(r":root \{([^}]*)\}", STYLE)
+    ]
     light, dark = blocks[:2]
     return light if scheme == "light" else {**light, **dark}
 
