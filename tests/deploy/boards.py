@@ -21,6 +21,22 @@ from tests.page import THREE, Service
 BOARDS = {path.stem: path for path in sorted((DEPLOY / "grafana" / "dashboards").glob("*.json"))}
 ADDED = {"job", "instance"}  # by Prometheus itself
 
+VARIABLES = {"$__rate_interval": "15s", "$__range": "10m", "$class": "1"}
+VARIABLES |= dict.fromkeys(("$job", "$instance", "$learner", "$topic"), ".+")
+
+# What a healthy run has no value for, and why. test_synthetic.py gives each of them one; all others must have one live.
+NOT_LIVE = {
+    "quality: Delay: A": "no late labels are sent",
+    "quality: Delay: B": "no late labels are sent",
+    "quality: Predictions that wait for a label: A": "no late labels are sent",
+    "runtime: Errors by code: A": "the broker answers throughout",
+    "runtime: Writes that failed: A": "every write is taken",
+    "runtime: Writes that failed: B": "every write is taken",
+    "Reload": "the configuration stays",
+    "Champion": "the champion stays",
+    "Restore while running": "no assignment is lost",
+}
+
 NOT_METRICS = {"and", "or", "unless", "bool", "offset", "by", "without", "on", "ignoring", "group_left", "group_right"}
 GROUPING = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)")
 SELECTOR = re.compile(r"(?<![\w:$.])([a-zA-Z_:][\w:]*)\b(?!\s*\()(?:\{([^}]*)\})?(\[[^\]]*\])?")
@@ -39,6 +55,14 @@ def selectors(expr: str) -> list[Selector]:
     bare = GROUPING.sub(" ", expr)
     found = [(m[1], m[2] or "", m[3] or "") for m in SELECTOR.finditer(bare)]
     return [Selector(name, dict(MATCHER.findall(of)), span) for name, of, span in found if name not in NOT_METRICS]
+
+
+def filled(expr: str) -> str:
+    """With the variables as Grafana would fill them in."""
+    for name, value in VARIABLES.items():
+        expr = expr.replace(name, value)
+    assert "$" not in expr
+    return expr
 
 
 def grouped(expr: str) -> set[str]:

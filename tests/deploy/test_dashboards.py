@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.deploy.boards import ADDED, BOARDS, board, grouped, known, marks, panels, queries, selectors
+from tests.deploy.boards import ADDED, BOARDS, board, filled, grouped, known, marks, panels, queries, selectors
 from tests.deploy.prometheus import CONFIG, DEPLOY, promtool
 
 GRAFANA = DEPLOY / "grafana"
@@ -186,7 +186,7 @@ def test_every_panel_has_its_own_number(name: str) -> None:
 
 def test_every_expression_can_be_parsed(tmp_path: Path) -> None:
     said = {**queries(), **{f"annotation: {name}": expr for name, expr in marks().items()}}
-    rules = [{"record": f"panel:query{i}:value", "expr": _filled(expr)} for i, expr in enumerate(said.values())]
+    rules = [{"record": f"panel:query{i}:value", "expr": filled(expr)} for i, expr in enumerate(said.values())]
     path = tmp_path / "queries.yaml"
     path.write_text(yaml.safe_dump({"groups": [{"name": "queries", "rules": rules}]}))
 
@@ -194,10 +194,6 @@ def test_every_expression_can_be_parsed(tmp_path: Path) -> None:
 
     assert code == 0, found
     assert f"{len(said)} rules found" in found
-
-
-def _filled(expr: str) -> str:
-    return expr.replace("$__rate_interval", "1m").replace("$__range", "1h")
 
 
 @query_by_query

@@ -17,7 +17,7 @@ from typing import Self
 
 import pytest
 
-from tests.deploy.boards import alerts, marks, queries, rules, selectors
+from tests.deploy.boards import NOT_LIVE, alerts, filled, marks, queries, rules, selectors
 from tests.deploy.prometheus import Prometheus, promtool, tool
 from tests.kafka.service import Service as Running
 from tests.kafka.service import ServiceFactory
@@ -26,22 +26,6 @@ from tests.kafka.topics import until
 SOON_S = 30.0
 A_SECOND = 400  # records that are fed
 SWITCHED_AFTER = 3000  # rows measured before the concept turns round
-
-VARIABLES = {"$__rate_interval": "15s", "$__range": "10m", "$job": ".+", "$instance": ".+", "$learner": ".+"}
-VARIABLES |= {"$topic": ".+", "$class": "1"}
-
-# What may be without a value here, and why. Everything else has one, and a finite one.
-EMPTY = {
-    "quality: Delay: A": "no late labels are sent",
-    "quality: Delay: B": "no late labels are sent",
-    "quality: Predictions that wait for a label: A": "no late labels are sent",
-    "runtime: Errors by code: A": "the broker answers throughout",
-    "runtime: Writes that failed: A": "every write is taken",
-    "runtime: Writes that failed: B": "every write is taken",
-    "Reload": "the configuration stays",
-    "Champion": "the champion stays",
-    "Restore while running": "no assignment is lost",
-}
 
 
 class Stream:
@@ -99,18 +83,10 @@ def made(service: ServiceFactory) -> Running:
     ).make_topics()
 
 
-def filled(expr: str) -> str:
-    """With the variables as Grafana would fill them in."""
-    for name, value in VARIABLES.items():
-        expr = expr.replace(name, value)
-    assert "$" not in expr
-    return expr
-
-
 def asked() -> Iterator[tuple[str, str]]:
-    """(where, expression) of all that must have a value: panels, marks, rules, and every metric that an alert reads."""
+    """(where, expression) of all that must have a value: panels, marks, rules, and what alerts read."""
     for where, expr in {**queries(), **marks()}.items():
-        if where not in EMPTY:
+        if where not in NOT_LIVE:
             yield where, filled(expr)
     for rule in rules():
         if "record" in rule:
