@@ -62,6 +62,7 @@ tbody th small { display: block; color: var(--soft); font-weight: 400; }
 .num { text-align: right; white-space: nowrap; }
 .group { text-align: center; border-bottom: 1px solid var(--line); }
 .tight { width: auto; }
+.tight caption { white-space: nowrap; }
 .tight tbody th { min-width: 5em; }
 .tight th, .tight td { padding: 4px 0 4px 18px; }
 .tight th:first-child, .tight td:first-child { padding-left: 0; }

@@ -159,14 +159,19 @@ def test_it_says_when_the_service_no_longer_answers(chromium: Chromium, serve_do
 def test_without_scripts_the_first_look_is_the_same(
     chromium: Chromium, serve_documents: Serve, pictures: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """To the pixel. A browser that has little time may draw an edge otherwise, so each has a few looks."""
     made = service.page(documents.shadowed())
     url = serve_documents(documents.shadowed)
-    with_script = chromium.screenshot(url, pictures / "with-script.png", 1280, 900)
+    looks: dict[str, set[bytes]] = {"with-script": set(), "without-script": set()}
 
-    monkeypatch.setattr(service, "page", lambda _document: shell.Page(made.html, f"{made.policy}; sandbox"))
-    without = chromium.screenshot(url, pictures / "without-script.png", 1280, 900)
+    for _ in range(4):
+        for name, policy in (("with-script", made.policy), ("without-script", f"{made.policy}; sandbox")):
+            monkeypatch.setattr(service, "page", lambda _document, policy=policy: shell.Page(made.html, policy))
+            looks[name].add(chromium.screenshot(url, pictures / f"{name}.png", 1280, 900))
+        if looks["with-script"] & looks["without-script"]:
+            return
 
-    assert with_script == without
+    pytest.fail("the page looks otherwise without scripts")
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
