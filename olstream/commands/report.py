@@ -37,7 +37,6 @@ def command(source: str, out: str, drift: str) -> None:
 
     \b
     Example:
-      olstream replay config.yaml events.ndjson --out predictions.ndjson
       olstream report predictions.ndjson --out report.html
     """
     out = streamed(out) or out
