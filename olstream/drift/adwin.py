@@ -23,7 +23,7 @@ from typing import Final
 
 import numpy as np
 
-from olstream.drift.base import COUNTS, DRIFT, EVENTS, KNOWN, NUMBERS, STABLE, Method, Params, Plan, tell
+from olstream.drift.base import COUNTS, DRIFT, EVENTS, KNOWN, MODES, NUMBERS, STABLE, Method, Params, Plan, tell
 from olstream.learners._jit import F64, I64, kernel
 from olstream.learners._params import Choice, Number
 
@@ -159,8 +159,8 @@ def _drop_oldest(f: F64, n: I64, w: F64) -> None:
 
 
 def _build(given: Params) -> Plan:
-    mode = {"up": 1.0, "down": -1.0, "both": 0.0}[str(given["mode"])]
-    p = np.array([given["delta"], given["clock"], given["min_window"], given["min_samples"], mode], np.float64)
+    numbers = (given[name] for name in ("delta", "clock", "min_window", "min_samples"))
+    p = np.array([*numbers, MODES[str(given["mode"])]], np.float64)
     table = (2 * ROWS, int(given["max_buckets"]) + 1)
     return Plan(_step, p, numbers=3, counts=2 + ROWS, table=table, reset=_kept, possible=_possible)
 
@@ -184,7 +184,7 @@ METHOD: Final = Method(
         Number("max_buckets", 5, "buckets of one size: the more, the finer", at_least=2, at_most=100, whole=True),
         Number("min_window", 5, "values on each side of a cut: more than one more", at_least=1, whole=True),
         Number("min_samples", 10, "no look before the window has more values than that", at_least=1, whole=True),
-        Choice("mode", "both", "which changes are told: a rise, a fall, or both", ("up", "down", "both")),
+        Choice("mode", "both", "which changes are told: a rise, a fall, or both", tuple(MODES)),
     ),
     build=_build,
 )  # fmt: skip

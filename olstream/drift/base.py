@@ -28,6 +28,7 @@ STABLE, WARNING, DRIFT = 0, 1, 2
 STATISTIC, THRESHOLD, NUMBERS = 0, 1, 2
 # events: those that the decision rests on; known: whether there are a statistic and a threshold
 LEVEL, EVENTS, KNOWN, COUNTS = 0, 1, 2, 3
+MODES: Final = {"up": 1.0, "down": -1.0, "both": 0.0}  # which changes are told: the sign of those that count
 LIMIT: Final = 1e140  # a larger value counts as this: squares of values, summed over any stream, stay finite
 
 

@@ -10,8 +10,9 @@ Raab, Heusinger, Schleif. Reactive Soft Prototype Computing for Concept Drift St
     threshold: paper    D > √(-ln(alpha) / r)    →  drift
     after a drift the newest r are kept
 
-D is a whole number of steps 1 / r; the threshold shown is the smallest that is a drift. Any change of the distribution
-counts, up or down. Each value is a test of its own, at level alpha: expect false alarms. It knows no warning.
+D is a whole number of steps 1 / r; the threshold shown is the smallest that is a drift. Of every change the newest r
+are kept; `mode` says which are told: those where the newest have the greater sum (up), where they have not (down), or
+both. Each value is a test of its own, at level alpha: expect false alarms. It knows no warning.
 Drawing: the k-th of the sample changes places with one of itself and those after it, chosen by the k-th number of
 SplitMix64 from `seed` on (Steele, Lea, Flood. Fast Splittable Pseudorandom Number Generators. OOPSLA 2014), modulo
 their count.
@@ -26,7 +27,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from olstream.drift.base import COUNTS, DRIFT, EVENTS, KNOWN, STABLE, Method, Params, Plan, tell
+from olstream.drift.base import COUNTS, DRIFT, EVENTS, KNOWN, MODES, STABLE, Method, Params, Plan, tell
 from olstream.errors import ConfigError
 from olstream.learners._jit import F64, I64, kernel
 from olstream.learners._params import Choice, Number
@@ -56,8 +57,12 @@ def _step(p: F64, f: F64, n: I64, w: F64, x: float) -> int:
     for k in range(r):
         newest[k] = w[0, (n[HEAD] + size - r + k) % size]
     h = _distance(_sorted(older), _sorted(newest))
-    tell(f, n, h / r, least / r)
-    return DRIFT if h >= least else STABLE
+    risen = _sum(newest) > _sum(older)
+    counts = p[3] == 0.0 or risen == (p[3] > 0.0)
+    tell(f, n, h / r if counts else 0.0, least / r)
+    if h >= least and not counts:
+        n[EVENTS] = r  # a change all the same: what was before it is gone
+    return DRIFT if h >= least and counts else STABLE
 
 
 @kernel
@@ -101,6 +106,15 @@ def _sorted(a: F64) -> F64:
 
 
 @kernel
+def _sum(a: F64) -> float:
+    """From left to right: NumPy's order is another, compiled or not."""
+    total = 0.0
+    for x in a:
+        total += x
+    return total
+
+
+@kernel
 def _distance(a: F64, b: F64) -> int:
     """r D of two sorted samples of r values."""
     i, j, h = 0, 0, 0
@@ -133,7 +147,7 @@ def least_distance(given: Params) -> int:
 
 
 def _build(given: Params) -> Plan:
-    p = np.array([given["seed"], given["stat"], least_distance(given)], np.float64)
+    p = np.array([given["seed"], given["stat"], least_distance(given), MODES[str(given["mode"])]], np.float64)
     return Plan(_step, p, counts=2, table=(1, int(given["window"])), reset=_newest_kept, possible=_possible)
 
 
@@ -160,6 +174,7 @@ METHOD: Final = Method(
         Number("stat", 30, "of them the newest, and as many of the others", at_least=1, at_most=500, whole=True),
         Number("seed", 0, "of the drawing", at_least=0, at_most=2**53, whole=True),
         Choice("threshold", "river", "by the exact chance, or by the paper's bound", ("river", "paper")),
+        Choice("mode", "both", "which changes are told: a rise, a fall, or both", tuple(MODES)),
     ),
     build=_build,
     together=_together,

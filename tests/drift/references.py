@@ -332,8 +332,15 @@ def chance(h: int, r: int) -> float:
 
 class Kswin(Reference):
     def __init__(
-        self, alpha: float = 0.005, window: int = 100, stat: int = 30, seed: int = 0, threshold: str = "river"
+        self,
+        alpha: float = 0.005,
+        window: int = 100,
+        stat: int = 30,
+        seed: int = 0,
+        threshold: str = "river",
+        mode: str = "both",
     ) -> None:
+        self.mode = mode
         self.alpha, self.window, self.r, self.threshold = alpha, window, stat, threshold
         self.least = min(h / self.r for h in range(1, self.r + 1) if self.is_drift(h / self.r))
         self.random = splitmix64(seed)
@@ -363,8 +370,11 @@ class Kswin(Reference):
         at = np.array(self.xs)
         shares = [np.mean(sample[:, None] <= at, axis=0) for sample in (older, newest)]
         d = float(np.max(np.abs(shares[0] - shares[1])))
-        self.seen = d, self.least
-        return 2 if self.is_drift(d) else 0
+        is_told = self.mode == "both" or (self.mode == "up") == (math.fsum(newest) > math.fsum(older))
+        self.seen = d if is_told else 0.0, self.least
+        if self.is_drift(d) and not is_told:
+            self.xs = self.xs[-self.r :]
+        return 2 if self.is_drift(d) and is_told else 0
 
 
 REFERENCES: dict[str, type[Reference]] = {

@@ -64,7 +64,7 @@ def test_the_detectors_have_their_usual_parameters() -> None:
         "hddm_a": {"drift": 0.001, "warning": 0.005, "two_sided": False},
         "hddm_w": {"drift": 0.001, "warning": 0.005, "lambda": 0.05, "two_sided": False},
         "page_hinkley": {"delta": 0.005, "lambda": 50.0, "alpha": 0.9999, "min_samples": 30, "mode": "up"},
-        "kswin": {"alpha": 0.005, "window": 100, "stat": 30, "seed": 0, "threshold": "river"},
+        "kswin": {"alpha": 0.005, "window": 100, "stat": 30, "seed": 0, "threshold": "river", "mode": "both"},
     }  # fmt: skip
 
 

@@ -30,6 +30,8 @@ FORMS: list[tuple[str, dict[str, Any]]] = [
     ("page_hinkley", {"lambda": 10.0, "delta": 0.05, "alpha": 0.99}),
     ("kswin", {"alpha": 0.05, "window": 50, "stat": 20, "seed": 7}),
     ("kswin", {"threshold": "paper", "seed": 2**53}),
+    ("kswin", {"mode": "up", "alpha": 0.02}),
+    ("kswin", {"mode": "down", "alpha": 0.02}),
 ]
 
 
