@@ -165,7 +165,15 @@ def heatmap(title: str, text: str, unit: str, buckets: str, **rest: Any) -> Json
     options = {
         "calculate": False,
         "cellGap": 1,
-        "color": {"exponent": 0.5, "mode": "scheme", "scale": "exponential", "scheme": "Blues", "steps": 64},
+        "color": {
+            "exponent": 0.5,
+            "fill": "dark-blue",
+            "mode": "scheme",
+            "reverse": False,
+            "scale": "exponential",
+            "scheme": "Blues",
+            "steps": 64,
+        },
         "filterValues": {"le": 1e-9},
         "legend": {"show": True},
         "rowsFrame": {"layout": "auto"},
@@ -304,12 +312,15 @@ def dashboard(uid: str, title: str, text: str, rows: Sequence[Json], more_variab
         "links": [
             {
                 "asDropdown": False,
+                "icon": "external link",
                 "includeVars": True,
                 "keepTime": True,
                 "tags": ["olstream"],
                 "targetBlank": False,
                 "title": "olstream",
+                "tooltip": "The other dashboard, with the same choices",
                 "type": "dashboards",
+                "url": "",
             }
         ],
         "panels": list(_laid_out(rows)),

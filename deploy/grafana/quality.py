@@ -121,7 +121,7 @@ def overview() -> Json:
             colors=steps("green", 0.7, "yellow", 1, "red"),
             options={
                 "alignValue": "left",
-                "legend": {"displayMode": "list", "placement": "bottom", "showLegend": False},
+                "legend": {"calcs": [], "displayMode": "list", "placement": "bottom", "showLegend": False},
                 "mergeValues": True,
                 "rowHeight": 0.9,
                 "showValue": "never",

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
 
-from tests.deploy.boards import ADDED, alerts, grouped, known, rules, selectors
+from olstream.__main__ import root
+from tests.deploy.boards import ADDED, BOARDS, alerts, grouped, known, panels, rules, selectors
 from tests.deploy.prometheus import CONFIG, DEPLOY, RULES, promtool
 from tests.page import THREE, Service, example
 
@@ -99,6 +102,39 @@ def test_a_page_names_only_metrics_that_there_are(name: str) -> None:
     named = set(OURS.findall(page))
 
     assert {metric for metric in named if metric not in known()} == set()
+
+
+@alert_by_alert
+def test_a_page_names_only_commands_options_and_panels_that_there_are(name: str) -> None:
+    page = (RUNBOOKS / f"{name}.md").read_text()
+    titles = {panel["title"] for board in BOARDS for panel in panels(board)}
+
+    for line in re.findall(r"`olstream ([^`]*)`", page):
+        command: click.Command = root
+        words = line.split()
+        while isinstance(command, click.Group):
+            found = command.get_command(click.Context(command), words.pop(0))
+            assert found is not None, line
+            command = found
+        options = {option for parameter in command.params for option in parameter.opts}
+        assert {word for word in words if word.startswith("-")} <= options, line
+    prose = re.sub(r"```.*?```|`[^`]*`", "", page, flags=re.DOTALL)
+    assert set(re.findall(r"\*(\w[^*]*)\*", prose)) <= titles | {"quality and drift", "consumer and runtime"}
+
+
+def test_what_a_page_asks_of_prometheus_can_be_asked(tmp_path: Path) -> None:
+    pages = "".join(path.read_text() for path in sorted(RUNBOOKS.glob("*.md")))
+    blocks = [textwrap.dedent(block) for block in re.findall(r"```promql\n(.*?)```", pages, re.DOTALL)]
+    # one to a line, but that an indented line belongs to the one before
+    asked = [expr for block in blocks for expr in re.split(r"\n(?! )", block.strip())]
+    rules = [{"record": f"page:query{i}:value", "expr": expr} for i, expr in enumerate(asked)]
+    path = tmp_path / "pages.yaml"
+    path.write_text(yaml.safe_dump({"groups": [{"name": "pages", "rules": rules}]}))
+
+    code, said = promtool("check", "rules", path)
+
+    assert len(asked) > len(alerts())
+    assert (code, f"{len(asked)} rules found" in said) == (0, True), said
 
 
 # Of what there is
