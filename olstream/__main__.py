@@ -16,6 +16,7 @@ import click
 from olstream import __version__
 from olstream.commands import Commands
 from olstream.errors import ConfigError, OlstreamError
+from olstream.hidden import hide
 
 _DEBUG: Final = "--debug"
 _SIGNALLED: Final = 128  # as shells count: plus the signal's number
@@ -51,9 +52,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _SIGNALLED + _SIGPIPE
     except Exception as error:
         if _DEBUG in arguments:
-            traceback.print_exc()
+            print(hide(traceback.format_exc()), end="", file=sys.stderr)
         sentence, code = _explained(_flushed() or error)
-        print(f"olstream: {sentence}", file=sys.stderr)
+        print(f"olstream: {hide(sentence)}", file=sys.stderr)
         return code
     except KeyboardInterrupt:
         return _interrupted()

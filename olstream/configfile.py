@@ -2,7 +2,8 @@
 
 YAML as people expect it (the 1.2 core rules): `1e-3` is a number, `on` is text, only true and false are
 booleans, a key stands once, `<<` brings in another mapping. Then `${NAME}` and `${NAME:default}` are replaced
-from the environment in every value; `$${` stands for a plain `${`. Keys are always text.
+from the environment in every value, and `${file:/path}` by what stands in that file, as text, less one newline at
+its end; `$${` stands for a plain `${`. Keys are always text.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any, TypeAlias
 
 import yaml
 
+from olstream import hidden, properties
 from olstream.errors import ConfigError
 
 Scalar: TypeAlias = str | int | float | bool | None
@@ -28,7 +30,10 @@ _FALSE = {"false", "False", "FALSE"}
 _INT = re.compile(r"[-+]?[0-9][0-9_]*|0x[0-9a-fA-F_]+|0o[0-7_]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9_]*)?)([eE][-+]?[0-9]+)?")
 _SPECIAL = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
-_VARIABLE = re.compile(r"\$\$\{|\$\{(?:([A-Za-z_][A-Za-z0-9_]*)(?::([^}]*))?\})?")
+_VARIABLE = re.compile(r"\$\$\{|\$\{(?:file:([^}]+)\}|([A-Za-z_][A-Za-z0-9_]*)(?::([^}]*))?\})?")
+_OF_A_FILE = "${file:"
+FILE_BYTES_MAX = 1024 * 1024  # of a file that a value is taken from: keys and certificates are far smaller
+VALUES_MAX = 100_000  # an alias is the same value again, and of aliases of aliases there is no end
 
 
 class _Loader(yaml.SafeLoader):
@@ -65,6 +70,7 @@ def read(text: str, name: str, environ: Mapping[str, str]) -> File:
     file = File(name)
     if root is not None:
         file.tree = _Reader(file, environ).value(root, (), set())
+        properties.remember_secrets(file.tree)  # before anything is said of them: a complaint may quote
     return file
 
 
@@ -105,8 +111,12 @@ def scalar(text: str) -> Scalar:
 class _Reader:
     file: File
     environ: Mapping[str, str]
+    values: int = 0
 
     def value(self, node: yaml.Node, path: Path, above: set[int]) -> Tree:
+        self.values += 1
+        if self.values > VALUES_MAX:
+            raise self._error(node, (), f"there are more than {VALUES_MAX} values, those of aliases counted each time")
         if id(node) in above:
             raise self._error(node, path, "an alias must not contain itself")
         if isinstance(node, yaml.MappingNode):
@@ -115,8 +125,8 @@ class _Reader:
             self._tag(node, path, "seq")
             return [self._item(child, (*path, i), above | {id(node)}) for i, child in enumerate(node.value)]
         text = self._substitute(node.value, node, path)
-        if node.tag == _PLAIN:
-            return scalar(text)
+        if node.tag == _PLAIN:  # of a file: a password may look like a number
+            return text if _OF_A_FILE in node.value.replace("$${", "") else scalar(text)
         self._tag(node, path, "str")
         return text
 
@@ -163,15 +173,34 @@ class _Reader:
         def replacement(match: re.Match[str]) -> str:
             if match[0] == "$${":
                 return "${"
-            name: str | None = match[1]
+            named, name, default = match.groups()
+            if named is not None:
+                return self._from_file(named, node, path)
             if name is None:
-                raise self._error(node, path, "write ${NAME} or ${NAME:default}, and $${ for a plain ${")
-            value = self.environ.get(name, match[2])
+                raise self._error(node, path, "write ${NAME}, ${NAME:default} or ${file:/path}, and $${ for a plain ${")
+            value = self.environ.get(name, default)
+            if hidden.NAMES.search(name):
+                hidden.remember(value)
             if value is None:
                 raise self._error(node, path, f"the environment variable {name} is not set and has no default here")
             return value
 
         return _VARIABLE.sub(replacement, text) if "${" in text else text
+
+    def _from_file(self, named: str, node: yaml.Node, path: Path) -> str:
+        """A secret as orchestrators mount it. Relative paths as those of `checkpoint.path`."""
+        try:
+            with open(named, "rb") as file:
+                data = file.read(FILE_BYTES_MAX + 1)
+            text = data.decode()
+        except (OSError, ValueError) as error:
+            why = "is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else getattr(error, "strerror", None)
+            raise self._error(node, path, f"the file {named} cannot be read: {why or error}") from None
+        if len(data) > FILE_BYTES_MAX:
+            raise self._error(node, path, f"the file {named} has more than {FILE_BYTES_MAX} bytes")
+        text = text.removesuffix("\n").removesuffix("\r")
+        hidden.remember(text)
+        return text
 
     def _tag(self, node: yaml.Node, path: Path, kind: str) -> None:
         if node.tag != _TAG + kind:

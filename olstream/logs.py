@@ -23,6 +23,7 @@ from typing import Any, Final, TextIO
 import orjson
 
 from olstream.config import LogConfig
+from olstream.hidden import hide
 
 ROOT: Final = "olstream"
 LIBRDKAFKA: Final = f"{ROOT}.librdkafka"
@@ -147,9 +148,9 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info).splitlines()
         try:
-            return orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+            return hide(orjson.dumps(line, default=str, option=orjson.OPT_NON_STR_KEYS).decode())
         except TypeError:  # half a surrogate pair, or a number past 64 bits
-            return json.dumps(line, default=str)
+            return hide(json.dumps(line, default=str))
 
 
 class TextLines(logging.Formatter):
@@ -159,4 +160,4 @@ class TextLines(logging.Formatter):
         fields = "".join(f" {name}={getattr(record, name)}" for name in _extra(record))
         text = f"{record.getMessage()}{fields}".replace("\r", "\\r").replace("\n", "\\n")
         line = f"{_time(record)} {record.levelname.lower():7} {record.name}: {text}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        return hide(f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from olstream.hidden import HIDDEN, USER_IN_URL, remember
+
 Value: TypeAlias = str | int | float | bool
 Properties: TypeAlias = Mapping[str, Value]
 
@@ -252,11 +254,19 @@ def for_client(kind: Literal["consumer", "producer", "admin"], common: Propertie
 
 
 _SECRET: Final = ("password", "secret", "passphrase", ".pem", "sasl.oauthbearer.config", "sasl.oauthbearer.extensions")
-HIDDEN: Final = "***"
 
 
 def is_secret(name: str) -> bool:
     return any(part in name for part in _SECRET)
+
+
+def remember_secrets(tree: object) -> None:
+    """Those that stand in a configuration are never to be said."""
+    for section in ("kafka", "consumer", "producer", "http"):
+        said = tree.get(section) if isinstance(tree, dict) else None
+        for name, value in said.items() if isinstance(said, dict) else ():
+            if name == "token" or is_secret(name):
+                remember(text(value))
 
 
 def without_secrets(said: str, *given: Properties) -> str:
@@ -264,4 +274,4 @@ def without_secrets(said: str, *given: Properties) -> str:
     for name, value in ((name, text(value)) for section in given for name, value in section.items()):
         if is_secret(name) and value:
             said = said.replace(value, HIDDEN)
-    return said
+    return USER_IN_URL.sub(HIDDEN, said)

@@ -17,6 +17,8 @@ from pydantic import ValidationError
 from olstream import mistakes, properties
 from olstream.config import Config, FieldsConfig, InputConfig, LearnerConfig, MonitorConfig, validate
 from olstream.configfile import File
+from olstream.errors import StateError
+from olstream.hidden import HIDDEN
 from olstream.learners import base
 from olstream.section import Section
 
@@ -65,8 +67,8 @@ def settings(config: Config) -> Json:
 
 def with_settings(config: Config, settings: Json) -> Config:
     """This configuration, but with what `settings` said in its place."""
-    stated = {**settings, "input": {**_stated(config.input), **settings["input"]}}
-    stated["monitor"] = {**stated["monitor"], "hindsight": _stated(config)["monitor"]["hindsight"]}
+    stated = {**settings, "input": {**_stated(config.input), **_part(settings, "input")}}
+    stated["monitor"] = {**_part(settings, "monitor"), "hindsight": _stated(config)["monitor"]["hindsight"]}
     return validate(File("the checkpoint's settings", {**_stated(config), **stated}))
 
 
@@ -75,19 +77,19 @@ def redacted(config: Config) -> Json:
     written = _stated(config)
     for section in ("kafka", "consumer", "producer"):
         for name in filter(properties.is_secret, written[section]):
-            written[section][name] = properties.HIDDEN
+            written[section][name] = HIDDEN
     if written["http"]["token"] is not None:
-        written["http"]["token"] = properties.HIDDEN
+        written["http"]["token"] = HIDDEN
     return written
 
 
 def learner_of(settings: Mapping[str, Any], name: str) -> LearnerConfig:
     """One learner of a checkpoint; that of a lone learner, saved outside any service, stands by itself."""
-    return _section(LearnerConfig, settings.get("learner") or settings["learners"][name])
+    return _section(LearnerConfig, settings.get("learner") or _part(_part(settings, "learners"), name))
 
 
 def monitor_of(settings: Mapping[str, Any]) -> MonitorConfig:
-    return _section(MonitorConfig, settings["monitor"])
+    return _section(MonitorConfig, _part(settings, "monitor"))
 
 
 def differences(old: Json, new: Json) -> list[str]:
@@ -99,6 +101,13 @@ def differences(old: Json, new: Json) -> list[str]:
         for key in keys
         if _shown(before, key) != _shown(after, key)
     ]
+
+
+def _part(settings: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = settings.get(key)
+    if not isinstance(found, Mapping):
+        raise StateError(f"the checkpoint's settings say nothing of {key}: move that checkpoint away")
+    return found
 
 
 def _section(kind: type[SectionT], stated: Mapping[str, Any]) -> SectionT:

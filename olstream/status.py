@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import platform
-import re
 from dataclasses import asdict
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any
 
 from olstream.alarms import DRIFT, MARKS_MAX
 from olstream.config import LearnerConfig
 from olstream.families import confused
+from olstream.hidden import HIDDEN, NAMES, USER_IN_URL
 from olstream.metrics import Metrics
 from olstream.standing import Standing
-
-SECRET: Final = re.compile(
-    r"pass|pwd|secret|token|key|jaas|oauth|credential|bearer|authorization|cookie|\bpem\b", re.IGNORECASE
-)
-USER_IN_URL: Final = re.compile(r"(?<=://)[^/@\s]*(?=@)")
-HIDDEN: Final = "***"
 
 
 def describe(metrics: Metrics) -> dict[str, Any]:
@@ -140,4 +134,4 @@ def _redacted(value: Any) -> Any:
 
 
 def _is_secret(key: str, value: Any) -> bool:
-    return SECRET.search(key) is not None and value is not None and not isinstance(value, dict)
+    return NAMES.search(key) is not None and value is not None and not isinstance(value, dict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import pytest
 
@@ -91,7 +92,7 @@ def test_an_unset_variable_is_refused_with_its_name_and_its_key() -> None:
 
 @pytest.mark.parametrize("text", ["a: ${}", "a: ${A-b}", "a: ${A B}", "a: ${A", "a: ${1}"])
 def test_a_variable_that_is_written_wrongly_is_refused(text: str) -> None:
-    assert "write ${NAME} or ${NAME:default}" in refusal(text)
+    assert "write ${NAME}, ${NAME:default} or ${file:/path}" in refusal(text)
 
 
 @pytest.mark.parametrize(
@@ -157,3 +158,40 @@ def test_a_merge_that_cannot_be_is_refused(text: str, expected: str) -> None:
 
 def test_an_alias_is_the_same_value_again() -> None:
     assert tree("a: &x {b: 1}\nc: *x") == {"a": {"b": 1}, "c": {"b": 1}}
+
+
+def test_a_file_gives_its_text_less_one_newline(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"0012\n\n")
+
+    given = tree(f"a: ${{file:{secret}}}\nb: 'x${{file:{secret}}}y'\nc: $${{file:{secret}}}\nd: ${{N}}", N="7")
+
+    assert given == {"a": "0012\n", "b": "x0012\ny", "c": f"${{file:{secret}}}", "d": 7}
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (None, "No such file or directory"),
+        (b"\xff", "is no UTF-8 text"),
+        (bytes(2**20 + 1), "has more than 1048576 bytes"),
+    ],
+)
+def test_a_file_that_gives_no_text_is_refused_without_a_word_of_it(
+    tmp_path: Path, data: bytes | None, why: str
+) -> None:
+    if data is not None:
+        (tmp_path / "secret").write_bytes(data)
+
+    said = refusal(f"kafka:\n  sasl.password: ${{file:{tmp_path}/secret}}\n")
+
+    assert said.startswith(f"c.yaml, line 2: kafka.sasl.password: the file {tmp_path}/secret ")
+    assert why in said
+
+
+def test_aliases_of_aliases_come_to_an_end() -> None:
+    bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+    for i in range(1, 12):
+        bomb += f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n"
+
+    assert "there are more than 100000 values" in refusal(bomb)

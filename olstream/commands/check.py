@@ -13,6 +13,7 @@ from olstream import checks, properties
 from olstream.checks import Finding, Seen, Topic
 from olstream.config import Config, load
 from olstream.errors import ConfigError, KafkaError, OlstreamError
+from olstream.hidden import hide
 from olstream.inert import inert
 from olstream.io import starts
 
@@ -28,6 +29,9 @@ Example:
 
 Exit code 0: `run` can start; 2: the configuration or a topic's settings; 3: Kafka is unreachable, or a topic or a
 permission is missing.
+
+Secrets do not have to stand in the file: ${NAME} takes a value from the environment, ${file:/run/secrets/name} from
+a file, less the newline at its end. They appear in no log, page or message.
 
 The guarantees rest on some of Kafka's client properties. These are refused under kafka, consumer and producer, but
 for the values that keep the guarantees:
@@ -47,7 +51,7 @@ def command(config: Path, offline: bool, create: bool) -> int:
         findings += _online(settings, create)
     for finding in findings:
         level = click.style(f"{finding.level:4}", fg=_COLOURS[finding.level])
-        click.echo(f"{level}  {finding.subject}: {finding.sentence}")
+        click.echo(hide(f"{level}  {finding.subject}: {finding.sentence}"))
     return max((finding.exit_code for finding in findings if finding.level == "FAIL"), default=0)
 
 

@@ -50,8 +50,9 @@ class Store:
     def open(self) -> None:
         """Make the directory, take its lock until this process ends, prove that it can be written, sweep leftovers."""
         try:
-            self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._lock = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            make_directory(self.directory)
+            self._lock = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            _own(self._lock, 0o600)
         except OSError as error:
             raise unwritable(self.directory, error) from error
         try:
@@ -71,10 +72,7 @@ class Store:
         """The first checkpoint may come late: what would stop it is told now."""
         probe = self.directory / ".probe"
         try:
-            with probe.open("wb") as out:
-                out.write(bytes(4096))
-                out.flush()
-                os.fsync(out.fileno())
+            _write_durably(probe, bytes(4096))
         except OSError as error:
             raise unwritable(self.directory, error) from error
         finally:
@@ -102,7 +100,7 @@ class Store:
         files = to_files(checkpoint, __version__, datetime.now(UTC).isoformat(timespec="milliseconds"))
         scratch = self.directory / f".writing-{name}"
         try:
-            scratch.mkdir(mode=0o700)
+            make_directory(scratch)
             for file, data in files.items():
                 _write_durably(scratch / file, data)
             _sync_directory(scratch)
@@ -190,7 +188,9 @@ def newest_first(directory: Path) -> Iterator[Path]:
 
 
 def _checkpoints(directory: Path, below: str = ".") -> Iterator[Path]:
-    return (path for path in directory.glob(f"{below}/{PREFIX}*") if _OURS.fullmatch(path.name))
+    """A link is not ours, wherever it leads."""
+    found = (path for path in directory.glob(f"{below}/{PREFIX}*") if _OURS.fullmatch(path.name))
+    return (path for path in found if not path.is_symlink())
 
 
 def slot_directories(root: Path) -> list[Path]:
@@ -204,15 +204,41 @@ def slot_directories(root: Path) -> list[Path]:
 
 def write_folder(folder: Path, checkpoint: Checkpoint) -> None:
     """One checkpoint as a folder of its own, outside any slot (`Learner.save`)."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_directory(folder)
     for name, data in to_files(checkpoint, __version__, datetime.now(UTC).isoformat(timespec="milliseconds")).items():
         scratch = folder / f".{name}.writing"
         _write_durably(scratch, data)
         os.rename(scratch, folder / name)
 
 
+def make_directory(path: Path) -> None:
+    """A directory that is there, and whatever above it is missing; those that we make are ours alone.
+
+    Whatever the umask: it could take the owner's own rights away.
+    """
+    if path.is_dir():
+        return
+    if not path.parent.is_dir():
+        make_directory(path.parent)
+    try:
+        path.mkdir(mode=0o700)
+    except FileExistsError:
+        if not path.is_dir():
+            raise
+        return  # somebody else was first
+    os.chmod(path, 0o700)
+
+
+def _own(handle: int, mode: int) -> None:
+    """Give a file of ours that mode, whatever the umask made of it. One of somebody else stays as it is."""
+    with suppress(PermissionError):
+        os.fchmod(handle, mode)
+
+
 def _write_durably(path: Path, data: bytes) -> None:
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(path, flags, 0o600), "wb") as out:
+        _own(out.fileno(), 0o600)
         crash.point("write.before")
         out.write(data)
         out.flush()

@@ -50,14 +50,14 @@ def kept(directory: Path) -> list[Kept]:
 
     Those that their owner prunes while we look are left out.
     """
-    folders = (path for path in directory.iterdir() if path.is_dir() and not path.name.startswith("."))
+    folders = (path for path in directory.iterdir() if path.is_dir() and not path.is_symlink() and path.name[0] != ".")
     found = [one for folder in sorted(folders) if (one := _looked_at(folder)) is not None]
     return sorted(found, key=_age, reverse=True)
 
 
 def _looked_at(folder: Path) -> Kept | None:
     try:
-        size_bytes = sum(file.stat().st_size for file in folder.iterdir())
+        size_bytes = sum(file.lstat().st_size for file in folder.iterdir())
         return Kept(folder, size_bytes, from_folder(folder), str(read_manifest(folder)["created"]))
     except (Damaged, StateError) as trouble:
         is_foreign = isinstance(trouble, StateError)

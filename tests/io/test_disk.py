@@ -294,10 +294,10 @@ def test_a_checkpoint_that_we_may_not_read_is_not_damaged(tmp_path: Path, monkey
     store.save(checkpoint(1))
     before = folders(store)
 
-    def refuse(path: Path) -> bytes:
+    def refuse(path: Path, *_: object) -> int:
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(os, "open", refuse)
     with pytest.raises(ConfigError, match=rf"cannot read .*manifest.json as uid {os.getuid()}"):
         store.load()
 
