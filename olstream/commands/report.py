@@ -56,12 +56,13 @@ def _is_url(source: str) -> bool:
 
 def _of_file(path: str, drift: str) -> tuple[shell.Page, str]:
     """The page, and one sentence about it."""
-    from olstream.drift import Detector, check  # here, because they load the compiler
+    from olstream.config import MonitorConfig  # here, because it loads the compiler
+    from olstream.drift import check
     from olstream.page.predictions import Predictions, page
 
     if drift != _NONE:
         check(drift, {})
-    predictions = Predictions(lambda: None if drift == _NONE else Detector(drift))
+    predictions = Predictions(MonitorConfig(drift=[] if drift == _NONE else [drift]))  # type: ignore[arg-type]
     with reading(path, "ndjson") as source, bar(source) as moved:
         for line in source.lines:
             predictions.add(line.data, line.offset + 1)

@@ -6,6 +6,7 @@ that is slow is cut off, so nobody can keep the probes waiting.
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hmac
 import logging
@@ -67,16 +68,25 @@ class Pages:
         if page is None:
             return Answer(404, TEXT, f"There are only {', '.join(self._pages)} here.\n".encode())
         if path.partition("?")[0] not in PROBES and not self._may(authorization):
-            return Answer(401, TEXT, b"This needs the bearer token of http.token.\n", (("WWW-Authenticate", "Bearer"),))
+            wanted = (("WWW-Authenticate", "Bearer"), ("WWW-Authenticate", 'Basic realm="olstream"'))
+            return Answer(
+                401, TEXT, b"This needs http.token: as bearer token, or as the password of any user.\n", wanted
+            )
         return page(accept)
 
     def _may(self, authorization: str) -> bool:
         if self._token is None:
             return True
-        scheme, _, given = authorization.partition(" ")
-        # http.server reads header bytes as Latin-1
-        same = hmac.compare_digest(given.strip().encode("latin-1", "replace"), self._token.encode())
-        return same and scheme.lower() == "bearer"
+        scheme, _, said = authorization.partition(" ")
+        given = said.strip().encode("latin-1", "replace")  # http.server reads header bytes as Latin-1
+        if scheme.lower() == "basic":  # which a browser can send, and asks its user for
+            try:
+                given = base64.b64decode(given, validate=True).partition(b":")[2]
+            except ValueError:
+                return False
+        elif scheme.lower() != "bearer":
+            return False
+        return hmac.compare_digest(given, self._token.encode())
 
     def _scrape(self, accept: str) -> Answer:
         encode, content_type = choose_encoder(accept)

@@ -1,29 +1,27 @@
-"""A detector along the errors of one learner, and what it found."""
+"""The drift detectors of a service, along the errors of a file's predictions."""
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Sequence
+from operator import attrgetter
 from typing import Final
 
 import numpy as np
 
-from olstream.drift import Detector
-from olstream.errors import ConfigError
+from olstream.alarms import DRIFT, Alarms
 from olstream.page.view import LAST_ROWS, Drift, Mark, Watcher
+from olstream.watched import Watched
 
-_TOGETHER: Final = 1024  # errors that the detector takes at once
-_MARKS: Final = 100
+_TOGETHER: Final = 1024  # errors that the detectors take at once
 
 
 class Lookout:
-    def __init__(self, detector: Detector, signal: str) -> None:
-        if detector.binary and signal != "error":
-            raise ConfigError(f"{detector.name} watches errors of 0 and 1, and a regression has others: take adwin")
-        self.marks: deque[Mark] = deque(maxlen=_MARKS)
-        self._detector = detector
-        self._signal = signal
+    """Of one learner: errors 0 and 1, or what a regression is off by, which takes the place of its loss."""
+
+    def __init__(self, watched: Sequence[Watched]) -> None:
+        self._alarms = Alarms(watched)
         self._waiting: list[float] = []
-        self._rows = self._detections = self._warnings = self._level = 0
+        self._rows = 0
 
     def add(self, error: float) -> None:
         self._waiting.append(error)
@@ -31,26 +29,29 @@ class Lookout:
             self._watch()
 
     def _watch(self) -> None:
-        levels = self._detector.update_many(np.array(self._waiting, np.float64)).tolist()
+        errors = np.array(self._waiting, np.float64)
         self._waiting.clear()
-        for level in levels:
-            self._rows += 1
-            self._warnings += level == 1 and self._level == 0
-            if level == 2:
-                self._detections += 1
-                self.marks.append(Mark(self._rows, self._detector.name, self._signal))
-            self._level = level
+        self._alarms.add(np.ones(errors.size, np.uint8), (errors == 0.0).astype(np.int8), errors, self._rows)
+        self._rows += errors.size
 
-    def drift(self) -> Drift:
+    def drift(self) -> tuple[Drift, tuple[Mark, ...]]:
         """As of the last row. As in a service the level stays up while the last detection is among the last rows."""
-        if self._waiting:
-            self._watch()
-        watched = self._detector
-        watcher = Watcher(
-            watched.name, self._signal, self._level, watched.statistic, watched.threshold, watched.window_events,
-            self._detections, self._warnings,
-        )  # fmt: skip
-        last = self.marks[-1] if self.marks else None
-        ago = None if last is None else self._rows - last.labelled
-        level = 2 if ago is not None and ago < LAST_ROWS else self._level
-        return Drift(level, self._detections, self._warnings, last, ago, (watcher,))
+        self._watch()
+        readings = self._alarms.readings()
+        marks = [Mark(row, reading.detector, reading.signal) for reading in readings for row in reading.marks]
+        marks.sort(key=attrgetter("labelled"))
+        ago = self._rows - marks[-1].labelled if marks else None
+        return Drift(
+            DRIFT if ago is not None and ago < LAST_ROWS else max((each.level for each in readings), default=None),
+            sum(each.detections for each in readings),
+            sum(each.warnings for each in readings),
+            marks[-1] if marks else None,
+            ago,
+            tuple(
+                Watcher(
+                    each.detector, each.signal, each.level, each.statistic, each.threshold, each.window_events,
+                    each.detections, each.warnings,
+                )
+                for each in readings
+            ),
+        ), tuple(marks)  # fmt: skip

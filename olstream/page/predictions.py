@@ -8,8 +8,7 @@ from typing import Final
 
 import msgspec
 
-from olstream.drift import Detector
-from olstream.errors import ConfigError
+from olstream.config import MonitorConfig
 from olstream.page import figures, shell, together
 from olstream.page.html import Html, element, name
 from olstream.page.learners import cards, overview
@@ -23,7 +22,7 @@ _LEARNERS_MAX: Final = 1000  # a file with more names has something else under `
 class Predictions:
     """All learners of a file. A line that is no prediction is left out and counted."""
 
-    detector: Callable[[], Detector | None]
+    monitor: MonitorConfig
     followed: dict[str, Followed] = field(default_factory=dict)
     rows: int = 0
     skipped: int = 0
@@ -37,8 +36,6 @@ class Predictions:
         try:
             self._follow(self._decode(data))
             self.rows += 1
-        except ConfigError:
-            raise
         except (msgspec.MsgspecError, ValueError) as error:
             self.skipped += 1
             if self.first_skipped is None:
@@ -49,7 +46,7 @@ class Predictions:
         if followed is None:
             if len(self.followed) == _LEARNERS_MAX:
                 raise ValueError(f"there are more than {_LEARNERS_MAX} learners")
-            followed = Followed(record.learner, self.detector)
+            followed = Followed(record.learner, self.monitor)
         followed.add(record)
         self.followed[record.learner] = followed
 
@@ -82,7 +79,7 @@ def _header(file: str, predictions: Predictions, learners: Sequence[Learner], ve
     skipped = figures.plural(predictions.skipped, "line")
     said = [
         element("li", told_in_short(predictions)),
-        element("li", f"drift by {detector} on the errors") if detector else None,
+        element("li", f"drift by {detector}: errors that rise") if detector else None,
         element("li", f"olstream {version}"),
     ]
     told = f"{skipped} left out, for no prediction stands there; the first is {predictions.first_skipped}."

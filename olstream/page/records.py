@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from math import fsum, isfinite
 from typing import Final, TypeAlias
 
 import msgspec
 
-from olstream.drift import Detector
+from olstream.config import MonitorConfig
 from olstream.messages import label_text
 from olstream.page.growing import Growing
 from olstream.page.lookout import Lookout
 from olstream.page.mix import Mix
 from olstream.page.view import LAST_ROWS, Drift, Learner
+from olstream.watched import watched
 
 _LARGEST: Final = 1e300  # so that no sum overflows
 
@@ -50,13 +50,13 @@ class Record(msgspec.Struct, gc=False):
 class Followed:
     """One learner's predictions so far."""
 
-    def __init__(self, name: str, detector: Callable[[], Detector | None]) -> None:
+    def __init__(self, name: str, monitor: MonitorConfig) -> None:
         self.name = name
         self.seen = self.labelled = 0
         self.updates: int | None = 0
         self.is_shadow = False
         self.is_regression: bool | None = None  # known with the first label
-        self._detector = detector
+        self._monitor = monitor
         self._lookout: Lookout | None = None
         self._growing = Growing()
         self._mix = Mix()
@@ -79,9 +79,8 @@ class Followed:
     def _decide(self, is_regression: bool) -> None:
         if self.is_regression is None:
             self.is_regression = is_regression
-            detector = self._detector()
-            signal = "absolute error" if is_regression else "error"
-            self._lookout = None if detector is None else Lookout(detector, signal)
+            found = watched(self._monitor, "regression" if is_regression else "classification")
+            self._lookout = Lookout(found) if found else None
         elif self.is_regression != is_regression:
             raise ValueError(f"learner {self.name!r} is measured by `correct` in some records and not in others")
 
@@ -102,7 +101,7 @@ class Followed:
         """All of it, as the page shows a learner."""
         curve = self._growing.curve()
         all_rows = self.labelled
-        drift = self._lookout.drift() if self._lookout else Drift()
+        drift, marks = self._lookout.drift() if self._lookout else (Drift(), ())
         errors, losses = [error for error, _ in self._recent], [loss for _, loss in self._recent]
         return Learner(
             self.name,
@@ -119,7 +118,7 @@ class Followed:
             classes=self._mix.classes or None,
             drift=drift,
             life=curve,
-            marks=tuple(self._lookout.marks) if self._lookout else (),
+            marks=marks,
             confusion=self._mix.confusion(),
             calibration=self._mix.calibration(),
         )

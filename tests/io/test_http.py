@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import http.client
 import json
@@ -245,6 +246,17 @@ def test_a_token_is_wanted_for_all_but_the_probes(start: Start, path: str) -> No
     assert service.status(path, Authorization="Bearer wrong") == 401
     assert service.status(path, Authorization=f"Basic {good}") == 401
     assert service.status(path, Authorization=f"Bearer {good}") == 200
+
+
+def test_a_browser_gives_the_token_as_a_password(start: Start) -> None:
+    service = start(http={"token": "s3cret-ü"})
+
+    def basic(said: str) -> str:
+        return f"Basic {base64.b64encode(said.encode()).decode()}"
+
+    assert service.status("/", Authorization=basic("anybody:s3cret-ü")) == 200
+    for wrong in (basic("anybody:wrong"), basic("s3cret-ü"), basic(":"), "Basic", "Basic s3cret-ü", "Basic !!"):
+        assert service.status("/", Authorization=wrong.encode().decode("latin-1")) == 401
     assert (service.status("/live"), service.status("/ready")) == (200, 503)
 
 

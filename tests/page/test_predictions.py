@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from olstream.config import MonitorConfig
 from olstream.drift import Detector
 from olstream.evaluate import Tally
 from olstream.page import predictions
@@ -30,7 +31,7 @@ def record(learner: str = "a", prediction: Any = "yes", label: Any = "yes", **ot
 
 
 def taken(*records: Any, detector: str | None = "adwin") -> Predictions:
-    found = Predictions(lambda: None if detector is None else Detector(detector))
+    found = Predictions(MonitorConfig(drift=detector))  # type: ignore[arg-type]
     for line, each in enumerate(records, 1):
         found.add(each if isinstance(each, bytes) else json.dumps(each).encode(), line)
     return found
@@ -79,7 +80,7 @@ def test_errors_and_baselines_are_those_of_progressive_validation(weights: tuple
 def test_drift_is_where_the_detector_finds_it_in_the_errors() -> None:
     records = stream(6000, 3000)
     errors = np.array([float(not each["correct"]) for each in records])
-    levels = Detector("adwin").update_many(errors)
+    levels = Detector("adwin", mode="up").update_many(errors)
 
     learner = of(*records)
 
