@@ -1,0 +1,80 @@
+"""deploy/compose.yaml as Compose reads it: merged, its variables filled in, its mounts resolved."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.deploy.prometheus import DEPLOY
+
+FILE = DEPLOY / "compose.yaml"
+_VARIABLE = re.compile(r"\$(?:(\$)|\{(\w+):-([^}]*)\})")
+
+
+@dataclass(frozen=True)
+class Mount:
+    source: str
+    target: str
+    read_only: bool
+
+    @property
+    def path(self) -> Path | None:
+        """On this machine; None for a named volume."""
+        return (DEPLOY / self.source).resolve() if self.source.startswith(".") else None
+
+
+@dataclass(frozen=True)
+class Service:
+    name: str
+    said: Mapping[str, Any]
+
+    @property
+    def mounts(self) -> list[Mount]:
+        parts = [volume.split(":") for volume in self.said.get("volumes", [])]
+        return [Mount(part[0], part[1], part[2:] == ["ro"]) for part in parts]
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return dict(self.said.get("environment", {}))
+
+    @property
+    def command(self) -> list[str]:
+        return list(self.said.get("command", []))
+
+    def mounted(self, target: str) -> Path:
+        """The file or directory of this repository that the service finds there."""
+        (path,) = (mount.path for mount in self.mounts if mount.target == target)
+        assert path is not None
+        return path
+
+
+def filled(value: Any) -> Any:
+    """As Compose does it: `${NAME:-default}` with nothing set, and `$$` for one `$`; any other form is unknown here."""
+    if isinstance(value, dict):
+        return {key: filled(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [filled(inner) for inner in value]
+    if not isinstance(value, str):
+        return value
+    assert "$" not in _VARIABLE.sub("", value), value
+    return _VARIABLE.sub(lambda found: found[1] or found[3], value)
+
+
+def file() -> dict[str, Any]:
+    read: dict[str, Any] = filled(yaml.safe_load(FILE.read_text()))
+    return read
+
+
+SERVICES = {name: Service(name, said) for name, said in file()["services"].items()}
+OURS = [service for service in SERVICES.values() if service.said["image"].startswith("ghcr.io/olstream/")]
+
+
+def environment_of(service: Service, **other: str) -> dict[str, str]:
+    """Ours, and on top what the service is given."""
+    return {**os.environ, **service.environment, **other}
