@@ -2,7 +2,8 @@
 
 numba's own cache looks at one file only; kernels here are built from several, and from constants
 of others. So a directory belongs to one state of all files that bear on kernels, and an edit in any starts another.
-Optional: where the directory cannot be had, or what is in it is damaged, kernels are compiled.
+Kernels may also come with an installation, as in the container image: a directory that is only read, looked into first.
+Optional: where no directory can be had, or what is in it is damaged, kernels are compiled.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hashlib
 import os
 import re
 import shutil
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,9 +23,10 @@ from typing import Any, Final
 import llvmlite
 import numba
 import numpy as np
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
 
 KEPT: Final = 4  # directories: one for each state of the sources that was in use lately
+COMPILED: Final = "OLSTREAM_KERNELS"  # names where the kernels that came with an installation are
 
 
 def keep(dispatcher: Any, function: Callable[..., Any]) -> None:
@@ -31,24 +34,48 @@ def keep(dispatcher: Any, function: Callable[..., Any]) -> None:
     # a kernel of another package is built from files that the key does not cover
     if function.__module__.startswith("olstream.") and directory() is not None:
         with suppress(RuntimeError, OSError):
-            dispatcher._cache = _KernelCache(function)  # type: ignore[no-untyped-call]
+            dispatcher._cache = _KernelCache(function)
+
+
+def directory() -> Path | None:
+    """Where kernels of this state of the sources are; None where nothing can be kept, and nothing came with us."""
+    return compiled() or own()
 
 
 @cache
-def directory() -> Path | None:
-    """Where kernels of this state of the sources are; None where nothing can be kept."""
+def own() -> Path | None:
+    """Where kernels are saved; None where nothing can be."""
     try:
         root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "olstream"
         found = root / f"kernels-{_key()}"
         found.mkdir(mode=0o700, parents=True, exist_ok=True)
         # what lies there is executed: it has to be ours
-        if found.stat().st_uid != os.getuid() or not os.access(found, os.W_OK):
+        if found.stat().st_uid != os.getuid() or _others_write(found) or not os.access(found, os.W_OK):
             return None
         os.utime(found)
         _prune(root)
     except (OSError, RuntimeError):
         return None
     return found
+
+
+@cache
+def compiled() -> Path | None:
+    """Where the kernels are that came with this installation; None where none did, or others may have changed them."""
+    if not os.environ.get(COMPILED):
+        return None
+    try:
+        found = Path(os.environ[COMPILED]).resolve() / f"kernels-{_key()}"
+        return None if any(map(_others_write, (found, *found.parents, *found.iterdir()))) else found
+    except OSError:
+        return None
+
+
+def _others_write(path: Path) -> bool:
+    """Whether anybody but root and us could put something else there."""
+    about = path.lstat()
+    open_to_all = about.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not about.st_mode & stat.S_ISVTX
+    return stat.S_ISLNK(about.st_mode) or about.st_uid not in (0, os.getuid()) or bool(open_to_all)
 
 
 def _key() -> str:
@@ -90,7 +117,7 @@ class _Locator(UserProvidedCacheLocator):
     def __init__(self, py_func: Any, py_file: str) -> None:
         self._py_file = py_file
         self._lineno = py_func.__code__.co_firstlineno
-        self._cache_path = str(directory())
+        self._cache_path = str(own() or os.devnull)  # beneath which there is nothing, and nothing can be made
 
     @classmethod
     def from_function(cls, py_func: Any, py_file: str) -> _Locator | None:
@@ -103,6 +130,20 @@ class _CacheImpl(CompileResultCacheImpl):
 
 class _KernelCache(FunctionCache):
     _impl_class = _CacheImpl
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)  # type: ignore[no-untyped-call]
+        stamp = self._impl.locator.get_source_stamp()
+        path = compiled()
+        self._compiled = None if path is None else IndexDataCacheFile(str(path), self._impl.filename_base, stamp)  # type: ignore[no-untyped-call]
+
+    def _load_overload(self, sig: Any, target_context: Any) -> Any:
+        if self._compiled is not None:
+            key = self._index_key(sig, target_context.codegen())  # type: ignore[no-untyped-call]
+            found = self._compiled.load(key)  # type: ignore[no-untyped-call]
+            if found is not None:
+                return self._impl.rebuild(target_context, found)
+        return super()._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
 
     @contextmanager
     def _guard_against_spurious_io_errors(self) -> Iterator[None]:
