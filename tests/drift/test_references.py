@@ -17,7 +17,7 @@ PYTHON = {"lambda": "lambda_"}
 FORMS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in NAMES),
     ("adwin", {"delta": 0.2, "clock": 1, "max_buckets": 2, "min_window": 1, "min_samples": 3}),
-    ("adwin", {"delta": 1e-9, "clock": 7, "max_buckets": 12, "min_samples": 200}),
+    ("adwin", {"delta": 1e-9, "clock": 7, "max_buckets": 12, "min_samples": 210}),
     ("adwin", {"mode": "up"}),
     ("adwin", {"mode": "down", "clock": 5}),
     ("ddm", {"min_samples": 5, "warning": 1.0, "drift": 1.5}),
