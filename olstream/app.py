@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from contextlib import ExitStack
+from functools import partial
 from threading import Event, Thread
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from confluent_kafka.admin import AdminClient
 from olstream.config import Config
 from olstream.errors import KafkaError, StateError
 from olstream.health import Health
-from olstream.io import http, kafka_admin
+from olstream.io import http, kafka_admin, tls
 from olstream.io.client import Errors, call_for_rebalance
 from olstream.io.clock import SystemClock
 from olstream.io.disk import Store, slot_directory, unwritable
@@ -59,7 +60,7 @@ class App:
         self.health = Health(monotonic=self.clock.now_s, now=self.clock.epoch_s)
         self.metrics = Metrics(config, self.health, librdkafka=confluent_kafka.libversion()[0], now=self.clock.epoch_s)
         self.watch = Watch(self.metrics, self.health, lambda: self.errors.accepted())
-        self.errors = Errors(self.watch.client_error)
+        self.errors = Errors(self.watch.client_error, explained=partial(tls.explained, config))
         self.store = Store(
             slot_directory(config.checkpoint.path, config.group, config.slot), keep=config.checkpoint.keep
         )
@@ -121,7 +122,7 @@ class App:
         self.topics = kafka_admin.facts(admin, found, wanted)
         missing = [topic for topic in wanted if topic not in self.topics]
         if missing:
-            raise KafkaError(kafka_admin.no_topic(missing))
+            raise KafkaError(kafka_admin.not_seen(admin, config, missing))
         widest = max(self.topics[topic].partitions for topic in config.input.topics)
         journal = kafka_admin.ensure_journal(admin, config, widest)
         if journal is None:

@@ -6,7 +6,7 @@ The rules are functions of the configuration and of what was seen of the cluster
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
@@ -51,6 +51,7 @@ class Seen:
     brokers: int
     topics: Mapping[str, Topic]
     group_permitted: frozenset[str] | None = None
+    hidden: Mapping[str, Sequence[str]] = field(default_factory=dict)  # topics that we may not see: what to permit
 
 
 def outputs(config: Config) -> Topics:
@@ -93,7 +94,7 @@ def of_the_cluster(config: Config, seen: Seen) -> Iterator[Finding]:
 def _input(config: Config, name: str, seen: Seen) -> Iterator[Finding]:
     topic = seen.topics.get(name)
     if topic is None:
-        yield _missing(name, "input")
+        yield _missing(name, "input", seen)
         return
     yield from _judged(f"input {name}", topic, _of_input(config, topic, f"input {name}"))
 
@@ -149,7 +150,7 @@ def _partitions(config: Config, seen: Seen) -> Iterator[Finding]:
 def _output(name: str, what: str, seen: Seen) -> Iterator[Finding]:
     topic = seen.topics.get(name)
     if topic is None:
-        yield _missing(name, what)
+        yield _missing(name, what, seen)
         return
     yield from _judged(f"{what} {name}", topic, _of_output(topic, what, f"{what} {name}", seen))
 
@@ -164,6 +165,9 @@ def _of_output(topic: Topic, what: str, subject: str, seen: Seen) -> Iterator[Fi
 def _journal(config: Config, seen: Seen) -> Iterator[Finding]:
     name = config.journal_topic
     topic = seen.topics.get(name)
+    if topic is None and name in seen.hidden:
+        yield _missing(name, "journal", seen)
+        return
     if topic is None:
         yield Finding("note", f"journal {name}", "is not there yet: `run` makes it, and so does --create")
         return
@@ -212,10 +216,12 @@ def _judged(subject: str, topic: Topic, found: Iterator[Finding]) -> Iterator[Fi
     yield from findings
 
 
-def _missing(name: str, what: str) -> Finding:
-    return Finding(
-        "FAIL", f"{what} {name}", "is not there, or this user may not see it: make it, or run with --create", KAFKA
-    )
+def _missing(name: str, what: str, seen: Seen) -> Finding:
+    if operations := seen.hidden.get(name):
+        sentence = f"this user may not see it, if it is there: permit {' and '.join(operations)} on the topic"
+    else:
+        sentence = "is not there: make it, or run with --create"
+    return Finding("FAIL", f"{what} {name}", sentence, KAFKA)
 
 
 def _may(topic: Topic, operation: str, subject: str) -> Iterator[Finding]:

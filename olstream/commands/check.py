@@ -18,6 +18,7 @@ from olstream.inert import inert
 from olstream.io import starts
 
 if TYPE_CHECKING:
+    from confluent_kafka import KafkaError as ClientError
     from confluent_kafka.admin import AdminClient
 
 _COLOURS: Final = {"ok": "green", "note": "cyan", "warn": "yellow", "FAIL": "red"}
@@ -95,8 +96,8 @@ def _online(config: Config, create: bool) -> Iterator[Finding]:
     from olstream.io import kafka_admin  # here: the rest needs no Kafka client
 
     yield from _clients(config)
-    refused: list[str] = []
-    admin = kafka_admin.admin(config, lambda error: refused.append(error.str()))
+    refused: list[ClientError] = []
+    admin = kafka_admin.admin(config, refused.append)
     try:
         cluster = kafka_admin.reached(admin, config, refused)
     except KafkaError as error:
@@ -109,6 +110,8 @@ def _online(config: Config, create: bool) -> Iterator[Finding]:
         _make(config, admin)
         there = kafka_admin.topics(admin, wanted)
         yield Finding("ok", "created", ", ".join(missing))
+    wanted_of = kafka_admin.needs(config)
+    hidden = kafka_admin.lacking(admin, {name: wanted_of[name] for name in wanted if name not in there})
     set_to = kafka_admin.topic_settings(admin, there)
     permitted = kafka_admin.permitted(admin, there)
     topics = {
@@ -116,7 +119,7 @@ def _online(config: Config, create: bool) -> Iterator[Finding]:
         for name, facts in there.items()
     }
     yield from checks.of_the_cluster(
-        config, Seen(len(cluster.brokers), topics, kafka_admin.permitted_group(admin, config.group))
+        config, Seen(len(cluster.brokers), topics, kafka_admin.permitted_group(admin, config.group), hidden)
     )
 
 

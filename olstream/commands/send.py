@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import orjson
@@ -22,6 +22,9 @@ from olstream.interpret import WHOLE, find
 from olstream.io.files import FORMATS, STDIN, Input, format_of, reading
 from olstream.io.lines import Line
 from olstream.messages import Reject
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError as ClientError
 
 _REACH_S: Final = 10.0
 _SHOW_EVERY_S: Final = 0.1
@@ -97,8 +100,8 @@ class Feed:
     def __init__(self, config: Config, topic: str) -> None:
         from olstream.io import kafka_admin, kafka_feed  # here: `--help` needs no Kafka client
 
-        refusals: list[str] = []
-        admin = kafka_admin.admin(config, lambda error: refusals.append(error.str()))
+        refusals: list[ClientError] = []
+        admin = kafka_admin.admin(config, refusals.append)
         if topic not in kafka_admin.reached(admin, config, refusals, _REACH_S).topics:
             raise KafkaError(f"topic {topic} is not there: make it with `olstream check CONFIG --create`")
         self.fields = config.input.fields

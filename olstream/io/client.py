@@ -18,7 +18,7 @@ from confluent_kafka import KafkaError as ClientError
 from olstream import logs
 from olstream.config import Config
 from olstream.errors import KafkaError, OlstreamError
-from olstream.io.kafka_admin import refused_property
+from olstream.io.kafka_admin import CREDENTIALS, TRUST, refused_property
 from olstream.messages import Chunk, Headers
 from olstream.properties import for_client, transaction_timeout_s
 
@@ -42,8 +42,6 @@ NOT_A_MEMBER: Final = frozenset(
         ClientError.FENCED_INSTANCE_ID,
     }
 )
-# Who we are is not believed. It may be again in a moment, while passwords are changed: `Errors` says when to give up.
-CREDENTIALS: Final = frozenset({ClientError._AUTHENTICATION, ClientError._SSL, ClientError.SASL_AUTHENTICATION_FAILED})
 # What somebody has to grant first.
 REFUSED: Final = frozenset(
     {
@@ -102,9 +100,13 @@ class Errors:
     """
 
     def __init__(
-        self, on_error: Callable[[str], None] = lambda _: None, monotonic: Callable[[], float] = time.monotonic
+        self,
+        on_error: Callable[[str], None] = lambda _: None,
+        monotonic: Callable[[], float] = time.monotonic,
+        explained: Callable[[ClientError], str] = ClientError.str,
     ) -> None:
         self.on_error = on_error
+        self._explained = explained
         self._monotonic = monotonic
         self.trouble: str | None = None  # a sentence on what is known to be wrong just now
         self._refused_s: float | None = None  # when that was first heard
@@ -117,12 +119,7 @@ class Errors:
                 now_s = self._monotonic()
                 self._refused_s = now_s if self._refused_s is None else self._refused_s
                 if now_s - self._refused_s > REFUSED_S:
-                    self.give_up(
-                        KafkaError(
-                            f"Kafka refuses this client ({error.str()}): check the credentials and certificates under "
-                            "`kafka`"
-                        )
-                    )
+                    self.give_up(KafkaError(f"Kafka refuses this client ({self._explained(error)}): {TRUST}"))
         log.warning("%s: %s", error.name(), error.str(), extra={"every_s": 10.0})
         self.on_error(error.name())
 

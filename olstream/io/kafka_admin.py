@@ -17,12 +17,17 @@ from confluent_kafka.admin import AclOperation, AdminClient, ClusterMetadata, Co
 from olstream import logs, properties
 from olstream.config import Config
 from olstream.errors import ConfigError, KafkaError
+from olstream.io import tls
 
 _CALL_S: Final = 5.0
 _FOR_EVER: Final = "-1"
 _NO_ID: Final = "A" * 22  # zero: from brokers too old to give ids
 BROKER_DEFAULT: Final = -1  # as many partitions, or replicas, as the broker gives by itself
 T = TypeVar("T")
+
+# Who we are is not believed, or who the broker is. It may be again in a moment, while passwords are changed.
+CREDENTIALS: Final = frozenset({ClientError._AUTHENTICATION, ClientError._SSL, ClientError.SASL_AUTHENTICATION_FAILED})
+TRUST: Final = "check the credentials and certificates under `kafka`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +53,64 @@ def admin(config: Config, on_error: Callable[[ClientError], None] | None = None)
         raise refused_property(error, config) from None
 
 
-def reached(admin: AdminClient, config: Config, refusals: list[str], timeout_s: float = _CALL_S) -> ClusterMetadata:
+def reached(
+    admin: AdminClient, config: Config, refusals: list[ClientError], timeout_s: float = _CALL_S
+) -> ClusterMetadata:
     """The cluster, or KafkaError with what the client said of it; `refusals` are what `on_error` was told."""
     found = cluster(admin, timeout_s)
     if found is None:
         broker = properties.for_client("admin", config.kafka, {}).get("bootstrap.servers", "")
-        why = properties.without_secrets(refusals[-1], config.kafka) if refusals else f"no answer in {timeout_s:g} s"
+        for error in refusals:
+            if error.code() in CREDENTIALS:
+                why = properties.without_secrets(tls.explained(config, error), config.kafka)
+                raise KafkaError(f"Kafka at {broker} and this client do not trust each other ({why}): {TRUST}")
+        told = [error.str() for error in refusals if error.code() != ClientError._ALL_BROKERS_DOWN]
+        why = properties.without_secrets(told[-1], config.kafka) if told else f"no answer in {timeout_s:g} s"
         raise KafkaError(f"Kafka at {broker} cannot be reached ({why}): is it up, and is the address right?")
     return found
+
+
+def lacking(admin: AdminClient, needs: Mapping[str, Collection[str]]) -> dict[str, list[str]]:
+    """{topic: [operation]} of what this user needs and may not do, as far as the broker tells."""
+    if not needs:
+        return {}
+    answers = admin.describe_topics(
+        TopicCollection(list(needs)), include_authorized_operations=True, request_timeout=_CALL_S
+    )
+    found: dict[str, list[str]] = {}
+    for name, future in answers.items():
+        try:
+            may = future.result().authorized_operations
+        except KafkaException as error:
+            if error.args[0].code() == ClientError.TOPIC_AUTHORIZATION_FAILED:  # it is hidden, if it is there
+                found[name] = list(needs[name])
+            continue
+        if may is not None and (lacks := [each for each in needs[name] if each not in _names(may)]):
+            found[name] = lacks
+    return found
+
+
+def needs(config: Config) -> dict[str, list[str]]:
+    """What a worker does with each topic."""
+    output = config.output
+    written = [output.predictions, output.dead_letters, output.outcomes, output.shadows]
+    wanted: dict[str, list[str]] = {topic: ["READ"] for topic in config.input.topics}
+    for topic in filter(None, written):
+        wanted.setdefault(topic, []).append("WRITE")
+    return {**wanted, config.journal_topic: ["READ", "WRITE"]}
+
+
+def to_grant(config: Config, error: ClientError) -> str:
+    """What somebody has to grant after a refusal: `WRITE on topic predictions`."""
+    if error.code() == ClientError.GROUP_AUTHORIZATION_FAILED:
+        return f"READ on group {config.group}"
+    if error.code() == ClientError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+        return f"WRITE on transactional id {config.group}-{config.slot}"
+    if error.code() == ClientError.CLUSTER_AUTHORIZATION_FAILED:
+        return "IDEMPOTENT_WRITE on the cluster"
+    wanted = needs(config)
+    found = lacking(admin(config), wanted)
+    return ", ".join(f"{' and '.join(lacks)} on topic {name}" for name, lacks in (found or wanted).items())
 
 
 def refused_property(error: KafkaException, config: Config) -> ConfigError:
@@ -114,6 +169,9 @@ def permitted(admin: AdminClient, names: Collection[str]) -> dict[str, frozenset
 def permitted_group(admin: AdminClient, group: str) -> frozenset[str] | None:
     """What this user may do with the consumer group; None where the broker does not tell."""
     answers = admin.describe_consumer_groups([group], include_authorized_operations=True, request_timeout=_CALL_S)
+    refusal = answers[group].exception()
+    if isinstance(refusal, KafkaException) and refusal.args[0].code() == ClientError.GROUP_AUTHORIZATION_FAILED:
+        return frozenset()
     told = _answered(answers).get(group)
     return _names(told.authorized_operations) if told and told.authorized_operations is not None else None
 
@@ -137,7 +195,7 @@ def make_topic(admin: AdminClient, name: str, partitions: int, settings: Mapping
     except KafkaException as error:
         if error.args[0].code() != ClientError.TOPIC_ALREADY_EXISTS:
             raise KafkaError(
-                f"topic {name} is missing and cannot be made ({error.args[0].str()}): "
+                f"topic {name} is missing, or hidden from this user, and cannot be made ({error.args[0].str()}): "
                 f"make it{_stated(partitions, settings)}, or permit this user to"
             ) from None
 
@@ -167,6 +225,15 @@ def identified(admin: AdminClient, names: Iterable[str]) -> tuple[dict[str, str]
             if topic_id is not None and str(topic_id) != _NO_ID:
                 ids[name] = str(topic_id)
     return ids, missing
+
+
+def not_seen(admin: AdminClient, config: Config, missing: Collection[str]) -> str:
+    """The sentence on topics that are not there, or hidden from this user: brokers show only what one may use."""
+    wanted = needs(config)
+    if hidden := lacking(admin, {name: wanted[name] for name in missing}):
+        told = ", ".join(f"{name} ({' and '.join(operations)})" for name, operations in hidden.items())
+        return f"this user may not see the topic {told}: grant that on it"
+    return no_topic(missing)
 
 
 def no_topic(missing: Iterable[str]) -> str:

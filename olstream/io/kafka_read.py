@@ -79,7 +79,8 @@ class Cursor:
             elif error.code() == ClientError._AUTO_OFFSET_RESET:
                 self._is_overtaken = True
             elif error.code() in REFUSED:
-                raise KafkaError(f"Kafka refuses to let us read {self.topic}: {error.str()}; grant READ on it")
+                on = "this group" if error.code() == ClientError.GROUP_AUTHORIZATION_FAILED else "it"
+                raise KafkaError(f"Kafka refuses to let us read {self.topic} ({error.str()}): grant READ on {on}")
         if not messages:
             if self._is_overtaken:  # told once all that had come before is handed out
                 raise Overtaken

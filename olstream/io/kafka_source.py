@@ -35,6 +35,7 @@ from olstream.io.client import (
     to_chunk,
     watermarks,
 )
+from olstream.io.kafka_admin import to_grant
 from olstream.io.kafka_read import KafkaJournal
 from olstream.journal import Line, ends, is_below, reached
 from olstream.messages import Chunk
@@ -178,7 +179,8 @@ class KafkaSource:
         if code == ClientError._AUTO_OFFSET_RESET:
             self._overtaken.add((message.topic(), message.partition()))  # type: ignore[arg-type]
         elif code in REFUSED:
-            raise KafkaError(f"Kafka refuses what group {self.config.group} needs: {error.str()}; grant it")
+            grants = to_grant(self.config, error)
+            raise KafkaError(f"Kafka refuses what group {self.config.group} needs ({error.str()}): grant {grants}")
         else:
             self.errors(error)
 

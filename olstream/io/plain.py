@@ -15,6 +15,7 @@ from olstream.config import Config
 from olstream.errors import KafkaError
 from olstream.io.claim import Claim
 from olstream.io.client import CALL_S, NOT_A_MEMBER, REFUSED, Errors, bounded, client_error, pauses, producer
+from olstream.io.kafka_admin import to_grant
 from olstream.io.kafka_read import KafkaJournal
 from olstream.io.kafka_source import marked
 from olstream.io.outbox import NOBODY, Group, Outbox, Told
@@ -109,7 +110,7 @@ class PlainSink:
                 self.told.outcome("lost")
                 raise Lost("the group gave our partitions away before the commit")
             if error.code() in REFUSED or time.monotonic() > give_up_s:
-                raise KafkaError(f"Kafka does not take the offsets of group {self.config.group}: {error.str()}")
+                raise KafkaError(f"Kafka does not take the offsets of group {self.config.group}: {self._told(error)}")
             self.told.alive()
 
     def _flush(self, line: Line | None) -> None:
@@ -123,7 +124,7 @@ class PlainSink:
             failures, self._failures = self._failures, []
             for error in failures:
                 if error.code() in REFUSED or error.fatal() or time.monotonic() > give_up_s:
-                    why = self.errors.trouble or error.str()
+                    why = self.errors.trouble or self._told(error)
                     raise KafkaError(f"Kafka does not take what this worker writes: {why}")
             if failures:
                 time.sleep(next(pause))
@@ -133,6 +134,9 @@ class PlainSink:
             self.told.alive()
         crash.point("flush.after")
         self.outbox.clear()
+
+    def _told(self, error: ClientError) -> str:
+        return f"{error.str()}: grant {to_grant(self.config, error)}" if error.code() in REFUSED else error.str()
 
     def _attempt(self, send: Callable[[], None]) -> None:
         """What the client refuses at once is a failure like one that it reports later: all is sent again."""

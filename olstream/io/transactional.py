@@ -35,7 +35,6 @@ from olstream.errors import KafkaError
 from olstream.io.claim import Claim
 from olstream.io.client import (
     CALL_S,
-    CREDENTIALS,
     NOT_A_MEMBER,
     PAUSE_S,
     REFUSED,
@@ -46,6 +45,7 @@ from olstream.io.client import (
     producer,
     transaction_timeout_of,
 )
+from olstream.io.kafka_admin import CREDENTIALS, to_grant
 from olstream.io.kafka_read import KafkaJournal
 from olstream.io.kafka_source import marked
 from olstream.io.outbox import NOBODY, Group, Outbox, Told
@@ -292,7 +292,8 @@ class TransactionalSink:
     def _raise_if_refused(self, error: ClientError) -> None:
         for refusal in [error, *self.outbox.refusals]:
             if refusal.code() in REFUSED:
-                raise KafkaError(f"Kafka refuses what this worker has to write: {refusal.str()}; grant it")
+                grants = to_grant(self.config, refusal)
+                raise KafkaError(f"Kafka refuses what this worker has to write ({refusal.str()}): grant {grants}")
         self.told.alive()
 
     def _is_over_age(self) -> bool:

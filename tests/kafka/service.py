@@ -166,9 +166,13 @@ class Service:
 
     def start(self, **settings: object) -> Worker:
         self.configure(**settings)
+        return self.start_from(self.write())
+
+    def write(self) -> Path:
+        """The configuration as a file."""
         path = self.directory / "config.yaml"
         path.write_text(json.dumps(self.config))  # JSON is YAML
-        return self.start_from(path)
+        return path
 
     def start_from(self, path: Path) -> Worker:
         worker = Worker(path, self.directory / "log", self.config["http"]["port"], self.environment, self.wrapper)

@@ -17,6 +17,7 @@ from olstream.io.disk import slot_directory
 from olstream.io.kept import Kept, kept
 
 if TYPE_CHECKING:
+    from confluent_kafka import KafkaError as ClientError
     from confluent_kafka.admin import AdminClient
 
     from olstream.io.client import Errors
@@ -57,8 +58,8 @@ def place_of(config: Config, errors: Errors) -> Place:
     from olstream.io.kafka_read import KafkaJournal
 
     config.needs_kafka()
-    refusals: list[str] = []
-    admin = kafka_admin.admin(config, lambda error: refusals.append(error.str()))
+    refusals: list[ClientError] = []
+    admin = kafka_admin.admin(config, refusals.append)
     cluster = kafka_admin.reached(admin, config, refusals, _REACH_S)
     wanted = [*config.input.topics, config.journal_topic]
     topics = kafka_admin.facts(admin, cluster, wanted)
