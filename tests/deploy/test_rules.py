@@ -161,9 +161,3 @@ def test_a_recording_rule_says_level_metric_and_operation() -> None:
         assert level == "learner"
         assert metric.removesuffix("_total") in sources
         assert re.fullmatch(r"(rate|mean|increase)(5m|1h|1d)", operation)
-
-
-def test_the_rules_are_written_down_once() -> None:
-    others = [path for path in DEPLOY.rglob("*") if path.is_file() and path != RULES]
-
-    assert [path for path in others if "alert: Olstream" in path.read_text(errors="replace")] == []
