@@ -13,7 +13,7 @@ import yaml
 
 from olstream.__main__ import root
 from tests.deploy.boards import ADDED, BOARDS, alerts, grouped, known, panels, rules, selectors
-from tests.deploy.prometheus import CONFIG, DEPLOY, RULES, promtool
+from tests.deploy.prometheus import CONFIG, DEPLOY, promtool
 from tests.page import THREE, Service, example
 
 CASES = sorted((Path(__file__).parent / "rules").glob("*.yaml"))
