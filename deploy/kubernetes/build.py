@@ -43,10 +43,15 @@ def dashboard(path: Path) -> dict[str, Any]:
 
 def main() -> None:
     directory = Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "components" / "monitoring"
-    written = {"rules.yaml": [rule()], "dashboards.yaml": [dashboard(path) for path in sorted(DASHBOARDS.glob("*.json"))]}
+    written = {
+        "rules.yaml": [rule()],
+        "dashboards.yaml": [dashboard(path) for path in sorted(DASHBOARDS.glob("*.json"))],
+    }
     for name, documents in written.items():
         text = yaml.safe_dump_all(documents, sort_keys=False, width=120, allow_unicode=True)
-        (directory / name).write_text(f"# Written by deploy/kubernetes/build.py: change it there, or its sources.\n{text}")
+        (directory / name).write_text(
+            f"# Written by deploy/kubernetes/build.py: change it there, or its sources.\n{text}"
+        )
 
 
 if __name__ == "__main__":
