@@ -92,7 +92,7 @@ class Rendered:
             here = directory / path.lstrip("/")
             here.parent.mkdir(parents=True, exist_ok=True)
             here.write_text(text)
-        return directory / self.container["args"][-1].lstrip("/")
+        return directory / str(self.container["args"][-1]).lstrip("/")
 
 
 def rendered(directory: Path) -> Rendered:
