@@ -119,6 +119,10 @@ class Alarms:
         self.unanswered |= any(alarm.level == DRIFT for alarm in found)
         return found
 
+    def warm_up(self) -> None:
+        """Compile every detector, that of losses too, which are not watched from the first row on."""
+        self.add(np.ones(1, np.uint8), np.ones(1, np.int8), np.zeros(1), SETTLED)
+
     def readings(self) -> list[Reading]:
         return [watch.reading() for watch in self._watches.values()]
 

@@ -78,6 +78,12 @@ class Hindsight:
             self._thread = Thread(target=self._find, args=(list(self._pieces),), name="hindsight", daemon=True)
             self._thread.start()
 
+    def warm_up(self) -> None:
+        """Compile the solver: in the thread that would hold the loop up."""
+        rng = np.random.default_rng(1)
+        x, y = rng.normal(size=(50, 3)), rng.choice([-1.0, 1.0], 50)
+        svm(x, y, eps=self._eps if self._task == "regression" else None, tol=TOL)
+
     def wait(self) -> None:
         """Until what was begun is found."""
         if self._thread is not None:

@@ -140,6 +140,8 @@ class Metrics:
         BatchHistogram((0.0,), Lock()).observe(0.0)
         none = np.zeros(0, np.int64)
         pair(np.zeros(0, np.uint8), none, none, np.zeros((1, 1), np.int64))
+        for hindsight in self.hindsight.values():
+            hindsight.warm_up()
 
     # Input
 

@@ -68,6 +68,7 @@ class Model(Knowledge):
         self._admission = Admission(self.classes, config.class_weights)
         self.tally = Tally(classify, monitor.window, monitor.fading, len(config.classes or ()))
         self.alarms = Alarms(watched(monitor, self.task))
+        self._monitor = monitor
         self._on_drift = config.on_drift or monitor.on_drift
         self.vectorize = vectorize  # an attribute, so that its time can be taken
 
@@ -119,9 +120,10 @@ class Model(Knowledge):
         """Compile every kernel that rows will need, on rows of a model that is thrown away."""
         if _cache.directory() is None:
             log.warning("no directory to keep compiled kernels in: each start compiles them, which takes some seconds")
-        other = Model(self.name, self.config.model_copy(update={"classes": None}), MonitorConfig())
+        other = Model(self.name, self.config.model_copy(update={"classes": None}), self._monitor)
         labels: tuple[Label, ...] = (0.0, 1.0) if self.classes is None else ("a", "b")
         other.predict_then_update([Example(features={"x": 1.0}, label=label) for label in labels])
+        other.alarms.warm_up()
         other.digest()
 
     def refusals(self, examples: Sequence[Example], barred: Bools | None = None) -> dict[int, Reject]:

@@ -295,3 +295,19 @@ def processed(pipeline: Pipeline, examples: list[Example], size: int) -> list[st
         done = pipeline.process(chunk)
         assert sum(value is not None for value in done.predictions) == len(part)
     return [m.digest() for m in pipeline.models.values()]
+
+
+def test_what_is_compiled_at_the_start_leaves_the_model_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    m = model({"adwin": {}, "page_hinkley": {"signal": "loss"}})
+    before, seen = m.digest(), list[str]()
+
+    def update_many(detector: Detector, values: Any) -> Any:
+        seen.append(detector.name)
+        return levels(detector, values)
+
+    levels = Detector.update_many
+    monkeypatch.setattr(Detector, "update_many", update_many)
+    m.warm_up()
+
+    assert set(seen) == {"adwin", "page_hinkley"}
+    assert m.digest() == before
