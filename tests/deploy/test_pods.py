@@ -17,10 +17,11 @@ from olstream.io.client import CALL_S
 from olstream.io.http import PROBES
 from olstream.properties import number, transaction_timeout_s
 from tests.deploy import image
+from tests.deploy.boards import alerts
 from tests.deploy.cluster import ORDINAL, SECRET, Rendered, overlay, together
 
 WRITE_S = 30.0  # left for the last checkpoint: megabytes, on a slow disk
-PROGRAM_BYTES = 512 * 1024**2  # it, its compiler and its clients; measured is less than half
+PROGRAM_BYTES = 512 * 1024**2  # it, its compiler and its clients: 290 MB with two learners and little in them
 UNITS = {"Mi": 1024**2, "Gi": 1024**3}
 each_overlay = pytest.mark.parametrize("name", ["dev", "prod"])
 
@@ -110,6 +111,20 @@ def test_everybody_asks_at_the_port_of_the_program(name: str, tmp_path: Path) ->
     for monitor in found.all("ServiceMonitor"):
         (endpoint,) = monitor["spec"]["endpoints"]
         assert (endpoint["port"], endpoint["path"]) == (port["name"], "/metrics")
+
+
+def test_a_job_is_a_service_that_the_alerts_know_and_an_instance_is_a_slot() -> None:
+    found = overlay("prod")
+    (endpoint,) = found.one("ServiceMonitor")["spec"]["endpoints"]
+    instance, job = endpoint["relabelings"]
+    known = re.search(r'job=~"([^"]+)"', alerts()["OlstreamDown"]["expr"])
+    at = found.one("Service")["metadata"]
+    meta = {"__meta_kubernetes_namespace": at["namespace"], "__meta_kubernetes_service_name": at["name"]}
+
+    assert (instance["sourceLabels"], instance["targetLabel"]) == (["__meta_kubernetes_pod_name"], "instance")
+    assert job["targetLabel"] == "job"
+    name = job["separator"].join(meta[label] for label in job["sourceLabels"])
+    assert name == "olstream/olstream" and known and re.fullmatch(known[1], name)
 
 
 @each_overlay
