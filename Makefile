@@ -1,5 +1,7 @@
 # demo: the whole service on an embedded broker and real data, about a minute. test, lint: what `.ci/run` runs.
 # bench: the speed table, competitors included. chaos: every scenario of tests/kafka/chaos in full. Each makes .venv first, from the lock file.
+# fuzz: tests/fuzz with N times the examples. dist: wheel and sdist in dist/. sbom: what they need, in CycloneDX, beside them.
+# audit: known weaknesses in what is locked. It asks a public database, so it needs the network, and is no part of `test`.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -9,7 +11,7 @@ KERNEL_TESTS := $(wildcard tests/learners tests/drift tests/test_evaluate*.py te
 # How many times `make chaos` hits, where a scenario hits again and again.
 N ?= 200
 
-.PHONY: demo test lint bench chaos
+.PHONY: demo test lint bench chaos fuzz dist audit sbom
 .DELETE_ON_ERROR:
 
 demo: .venv/made
@@ -29,6 +31,28 @@ bench: .venv/made .venv-bench/made
 
 chaos: .venv/made
 	$(BIN)/python -m tests.kafka.chaos --count $(N)
+
+fuzz: .venv/made
+	OLSTREAM_FUZZ=$(N) $(BIN)/pytest -q tests/fuzz
+
+# The same bytes from the same sources: hatchling gives every file of an archive one date.
+dist: .venv/made
+	rm -rf dist/*.whl dist/*.tar.gz
+	umask 022 && $(BIN)/python -m hatchling build -d dist
+
+audit: .venv-release/made
+	.venv-release/bin/pip-audit --strict --disable-pip --require-hashes -r requirements.lock
+
+sbom: .venv-release/made
+	mkdir -p dist
+	.venv-release/bin/cyclonedx-py requirements requirements.lock --pyproject pyproject.toml --mc-type application \
+		--output-reproducible --of JSON -o dist/olstream.cdx.json
+
+# What looks at a release: not needed to run, to build or to test.
+.venv-release/made: requirements-release.lock
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-release.lock
+	touch $@
 
 # Competitors of the benchmark: quixstreams pins an older confluent-kafka, so they never share an environment with ours.
 .venv-bench/made: requirements-bench.lock
