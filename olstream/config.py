@@ -355,8 +355,8 @@ class Config(Section):
                 raise wrong(f"{topic!r} is an input topic too, which would feed on itself", "output", key)
             if key != "journal" and topic == self.journal_topic:
                 raise wrong(f"{topic!r} is the journal's topic, which holds nothing else", "output", key)
-        if self.output.dead_letters == self.output.predictions:
-            raise wrong("must not be the topic of the predictions", "output", "dead_letters")
+        if self.output.dead_letters in [outputs.get(key) for key in ("predictions", "outcomes", "shadows")]:
+            raise wrong("must not be the topic of the predictions, outcomes or shadows", "output", "dead_letters")
         return self
 
     @field_validator("kafka", "consumer", "producer", mode="before")

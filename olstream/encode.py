@@ -116,7 +116,10 @@ def dead_letter(chunk: Chunk, i: int, reject: Reject) -> tuple[bytes | None, byt
         ("olstream.timestamp", None if timestamp is None else b"%d" % timestamp),
     ]
     value = chunk.values[i]
-    letter = Outgoing("", chunk.keys[i], value, first_of(chunk.headers[i] or []) + why)
+    # A dead letter may be fed in once more on purpose, and fail again: what was said of it then makes way.
+    ours = {name for name, _ in why}
+    received = [(name, data) for name, data in chunk.headers[i] or [] if name not in ours]
+    letter = Outgoing("", chunk.keys[i], value, first_of(received) + why)
     while max(len(letter.value or b""), len(letter.key or b"")) > LONGEST_BYTES:
         letter = cut(letter)
     return letter.key, letter.value, letter.headers
@@ -126,12 +129,14 @@ def cut(letter: Outgoing) -> Outgoing:
     """The same dead letter with the beginning of its value only, then of its key, and what their sizes were."""
     key, value = letter.key, letter.value
     if value is not None and len(value) > CUT_BYTES:
-        size = ("olstream.size", b"%d" % len(value))
-        return Outgoing(letter.topic, key, value[:CUT_BYTES], [*letter.headers, size])
+        return Outgoing(letter.topic, key, value[:CUT_BYTES], _with(letter.headers, "olstream.size", len(value)))
     if key is not None and len(key) > CUT_BYTES:
-        size = ("olstream.key_size", b"%d" % len(key))
-        return Outgoing(letter.topic, key[:CUT_BYTES], value, [*letter.headers, size])
+        return Outgoing(letter.topic, key[:CUT_BYTES], value, _with(letter.headers, "olstream.key_size", len(key)))
     return letter
+
+
+def _with(headers: Headers, name: str, size: int) -> Headers:
+    return [*((other, data) for other, data in headers if other != name), (name, b"%d" % size)]
 
 
 def first_of(headers: Headers, size_max: int = HEADERS_MAX_BYTES) -> Headers:

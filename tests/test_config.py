@@ -155,6 +155,16 @@ def test_a_learner_that_cannot_be_is_refused(learner: str, expected: str) -> Non
         ("output: {outcomes: in}\ninput: {topics: [in]}", "output.outcomes: 'in' is an input topic too"),
         ("output: {journal: p, predictions: p}", "output.predictions: 'p' is the journal's topic"),
         ("output: {dead_letters: predictions}", "output.dead_letters: must not be the topic of the predictions"),
+        (
+            "output: {dead_letters: d, outcomes: d}",
+            "output.dead_letters: must not be the topic of the predictions, outc",
+        ),
+        (
+            "output: {dead_letters: d, shadows: d}",
+            "output.dead_letters: must not be the topic of the predictions, outc",
+        ),
+        ("input: {topics: [d]}\noutput: {dead_letters: d}", "output.dead_letters: 'd' is an input topic too"),
+        ("input: {topics: ['^d.*']}", "input.topics.0: '^d.*' is no topic name"),
         ("output: {predictions: null}", "output.predictions: must be text"),
         ("slot: -1", "slot: must be at least 0, not -1"),
         ("slot: 1.5", "slot: must be a whole number, not 1.5"),

@@ -142,6 +142,23 @@ def test_a_dead_letter_is_the_record_with_its_reason() -> None:
     ]
 
 
+def test_a_dead_letter_that_fails_again_and_again_stays_as_large_as_it_was() -> None:
+    long = b"x" * (LONGEST_BYTES + 1)
+    letter = dead_letter(chunk_of(1, long, [("trace", b"t")]), 0, Reject(Reason.TOO_LARGE, "too long"))
+
+    again = letter
+    for _ in range(100):
+        _key, value, headers = again
+        assert value is not None
+        again = dead_letter(chunk_of(1, value, headers), 0, Reject(Reason.BAD_JSON, "cut off"))
+
+    assert [name for name, _ in again[2]].count("olstream.reason") == 1
+    assert sorted(name for name, _ in again[2]) == sorted(name for name, _ in letter[2])
+    assert dict(again[2])["olstream.reason"] == b"bad_json"
+    assert dict(again[2])["olstream.size"] == str(len(long)).encode()  # of what came first
+    assert dict(again[2])["trace"] == b"t"
+
+
 @pytest.mark.parametrize(("size", "is_cut"), [(LONGEST_BYTES, False), (LONGEST_BYTES + 1, True)])
 def test_a_long_value_is_cut(size: int, is_cut: bool) -> None:
     value = bytes(i % 251 for i in range(size))
