@@ -71,7 +71,7 @@ def _topic(value: str) -> str:
 
 
 def _group(value: str) -> str:
-    if not _GROUP.fullmatch(value):
+    if not _GROUP.fullmatch(value) or value in (".", ".."):
         raise wrong("must be 1 to 200 of letters, digits, '.', '_' and '-': a directory and a topic are named after it")
     return value
 
