@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.deploy.prometheus import DEPLOY
@@ -73,6 +76,19 @@ def file() -> dict[str, Any]:
 
 SERVICES = {name: Service(name, said) for name, said in file()["services"].items()}
 OURS = [service for service in SERVICES.values() if service.said["image"].startswith("ghcr.io/olstream/")]
+
+
+def compose() -> list[str]:
+    """The command of the real Docker Compose, which needs no engine to read a file; without it a skip or a failure."""
+    docker = shutil.which("docker")
+    if docker and subprocess.run([docker, "compose", "version"], capture_output=True).returncode == 0:
+        return [docker, "compose"]
+    if found := shutil.which("docker-compose"):
+        return [found]
+    missing = "Docker Compose is not installed: .ci/run fetches it from Debian 13"
+    if os.environ.get("CI", "").lower() == "true":
+        pytest.fail(missing, pytrace=False)
+    pytest.skip(missing)
 
 
 def environment_of(service: Service, **other: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ That it teaches something is in tests/kafka/test_compose.py.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ import yaml
 
 from olstream.config import Config, HttpConfig, load
 from tests.deploy import image
-from tests.deploy.compose import FILE, OURS, SERVICES, Service, environment_of, file
+from tests.deploy.compose import FILE, OURS, SERVICES, Service, compose, environment_of, file
 from tests.deploy.prometheus import CONFIG, DEPLOY, RULES, promtool
 
 CONFIG_TARGET = image.COMMAND[-1]
@@ -50,6 +51,23 @@ def test_a_slip_would_be_seen(tmp_path: Path, right: str, wrong: str) -> None:
     (tmp_path / "compose.yaml").write_text(text.replace(right, wrong))
 
     assert judged(tmp_path / "compose.yaml").returncode == 1
+
+
+def test_compose_itself_reads_it_as_these_tests_do() -> None:
+    command = [*compose(), "--file", str(FILE), "config", "--format", "json"]
+    done = subprocess.run(command, capture_output=True, text=True)
+
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    found = json.loads(done.stdout.replace("$$", "$"))["services"]
+    assert found.keys() == SERVICES.keys()
+    for name, service in SERVICES.items():
+        assert (found[name]["command"] or []) == service.command
+        assert found[name].get("environment", {}) == service.environment
+        assert [(each["target"], each.get("read_only", False)) for each in found[name].get("volumes", [])] == [
+            (mount.target, mount.read_only) for mount in service.mounts
+        ]
+        ports = [f"{each['host_ip']}:{each['published']}:{each['target']}" for each in found[name].get("ports", [])]
+        assert ports == service.said.get("ports", [])
 
 
 @service_by_service
