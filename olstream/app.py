@@ -102,6 +102,7 @@ class App:
             try:
                 journal = self._look_for_topics(admin)
                 self.health.broker(True)
+                self.errors.accepted()
                 return journal
             except KafkaError as error:
                 why = str(error)

@@ -18,7 +18,7 @@ from olstream import mistakes, properties
 from olstream.config import Config, FieldsConfig, InputConfig, LearnerConfig, MonitorConfig, validate
 from olstream.configfile import File
 from olstream.errors import StateError
-from olstream.hidden import HIDDEN
+from olstream.hidden import HIDDEN, USER_IN_URL
 from olstream.learners import base
 from olstream.section import Section
 
@@ -76,8 +76,11 @@ def redacted(config: Config) -> Json:
     """The whole configuration as a file would say it, for logs and people: secrets hidden."""
     written = _stated(config)
     for section in ("kafka", "consumer", "producer"):
-        for name in filter(properties.is_secret, written[section]):
-            written[section][name] = HIDDEN
+        for name, value in written[section].items():
+            hides = properties.is_secret(name)
+            written[section][name] = (
+                HIDDEN if hides else USER_IN_URL.sub(HIDDEN, value) if isinstance(value, str) else value
+            )
     if written["http"]["token"] is not None:
         written["http"]["token"] = HIDDEN
     return written

@@ -30,6 +30,7 @@ CALL_S: Final = 5.0  # one blocking call; they are repeated while it makes sense
 PAUSE_S: Final = 0.1  # before a call that failed at once is repeated
 NAP_S: Final = 0.005  # a waiting loop looks so often whether a record came
 REFUSED_S: Final = 10.0  # rejected credentials and certificates do not heal: give up after that
+TOKEN_RETRY_S: Final = 12.0  # the client asks for a token every 10 s, and says once that it got none
 
 # A group that no longer counts us in: FENCED_INSTANCE_ID because somebody else has our name.
 NOT_A_MEMBER: Final = frozenset(
@@ -96,7 +97,8 @@ class Errors:
     """Errors that clients report on the side, counted; remembers since when we are refused.
 
     The client only repeats such errors and raises nothing: the program has to decide to give up. An error may be
-    heard long after it happened, so one that is heard once says nothing of now.
+    heard long after it happened, so one that is heard once says nothing of now; but that there is no token is said
+    once, however long there is none.
     """
 
     def __init__(
@@ -110,6 +112,7 @@ class Errors:
         self._monotonic = monotonic
         self.trouble: str | None = None  # a sentence on what is known to be wrong just now
         self._refused_s: float | None = None  # when that was first heard
+        self._no_token: ClientError | None = None
         self._end: OlstreamError | None = None
         self._mutex = Lock()
 
@@ -118,14 +121,19 @@ class Errors:
             if error.code() in CREDENTIALS:
                 now_s = self._monotonic()
                 self._refused_s = now_s if self._refused_s is None else self._refused_s
+                if _is_of_a_token(error):
+                    self._no_token = error
                 if now_s - self._refused_s > REFUSED_S:
-                    self.give_up(KafkaError(f"Kafka refuses this client ({self._explained(error)}): {TRUST}"))
+                    self._give_up_refused(error)
         log.warning("%s: %s", error.name(), error.str(), extra={"every_s": 10.0})
         self.on_error(error.name())
 
     def accepted(self) -> None:
         """A broker answered: whatever refused us before does so no more."""
-        self._refused_s = None
+        self._refused_s = self._no_token = None
+
+    def _give_up_refused(self, error: ClientError) -> None:
+        self.give_up(KafkaError(f"Kafka refuses this client ({self._explained(error)}): {TRUST}"))
 
     def give_up(self, error: OlstreamError) -> None:
         """Somebody who looks on, or this, found what the worker must end with."""
@@ -133,8 +141,15 @@ class Errors:
 
     def raise_if_refused(self) -> None:
         """Called by everything that waits, and once a poll."""
+        no_token, since_s = self._no_token, self._refused_s
+        if no_token is not None and since_s is not None and self._monotonic() - since_s > TOKEN_RETRY_S:
+            self._give_up_refused(no_token)
         if self._end is not None:
             raise self._end
+
+
+def _is_of_a_token(error: ClientError) -> bool:
+    return "OAUTHBEARER token" in error.str()
 
 
 def properties_of(kind: Literal["consumer", "producer"], config: Config, errors: Errors) -> dict[str, Any]:

@@ -107,6 +107,31 @@ def test_a_refusal_that_is_heard_once_may_be_of_long_ago() -> None:
     errors.raise_if_refused()
 
 
+def test_that_there_is_no_token_is_said_once_and_believed_all_the_same() -> None:
+    clock = Clock()
+    errors = Errors(monotonic=clock)
+    no_token = ClientError(ClientError._AUTHENTICATION, "Failed to acquire SASL OAUTHBEARER token: denied")
+
+    errors(no_token)
+    clock.at_s += 11.0
+    errors.raise_if_refused()
+    clock.at_s += 2.0
+
+    with pytest.raises(KafkaError, match=r"denied.*check the credentials"):
+        errors.raise_if_refused()
+
+
+def test_who_got_a_token_after_all_goes_on() -> None:
+    clock = Clock()
+    errors = Errors(monotonic=clock)
+    errors(ClientError(ClientError._AUTHENTICATION, "Failed to acquire SASL OAUTHBEARER token: denied"))
+
+    errors.accepted()
+    clock.at_s += 3600.0
+
+    errors.raise_if_refused()
+
+
 def test_who_was_let_in_again_has_ten_seconds_the_next_time() -> None:
     clock = Clock()
     errors = Errors(monotonic=clock)

@@ -48,6 +48,7 @@ class Certificates:
         self.broker = self._broker("broker", "authority")
         self.expired_broker = self._broker("expired-broker", "authority", *_LONG_AGO)
         self.broker_of_old_authority = self._broker("broker-of-old-authority", "old-authority")
+        self.other_broker = self._broker("other-broker", "authority", common_name="elsewhere")
         self.client = self._signed("client", "olstream", "authority")
         self.client_key = self._locked("client")
 
@@ -63,8 +64,8 @@ class Certificates:
         self._sign(name, "-selfsign", "-keyfile", f"{name}.key", "-extensions", "authority", *dates)
         return self.directory / f"{name}.pem"
 
-    def _broker(self, name: str, authority: str, *dates: str) -> Path:
-        certificate = self._signed(name, "localhost", authority, *dates)
+    def _broker(self, name: str, authority: str, *dates: str, common_name: str = "localhost") -> Path:
+        certificate = self._signed(name, common_name, authority, *dates)
         keystore = self.directory / f"{name}-keystore.pem"
         keystore.write_text(self.key(name).read_text() + certificate.read_text())
         return keystore

@@ -3,6 +3,7 @@
     secure     SASL_SSL, SCRAM-SHA-256 and SCRAM-SHA-512
     expired    the same with a certificate that has run out
     old        the same with a certificate of an authority that has run out
+    other      the same with a certificate of another name
     tls        SSL with client certificates
     tokens     SASL_SSL with OAUTHBEARER, tokens signed by tests/security/tokens.py
 
@@ -33,6 +34,7 @@ from tests.kafka.topics import ANSWER_S
 from tests.security.certificates import KEY_PASSWORD, Certificates
 from tests.security.tokens import Tokens
 
+LISTENERS = ("secure", "expired", "old", "other", "tls", "tokens")
 PASSWORD = "canary-of-the-password-8e1f"
 _MECHANISMS = {"secure": ("SCRAM-SHA-256", "SCRAM-SHA-512"), "tokens": ("OAUTHBEARER",)}
 _MODULES = {
@@ -54,7 +56,7 @@ class SecureKafka(Kafka):
         self.certificates = Certificates(Path(self._files.name))
         self.tokens = Tokens(self.certificates)
         self.java_options += (f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={self.tokens.keys.as_uri()}",)
-        self._ports = dict(zip(("secure", "expired", "old", "tls", "tokens"), _free_ports(5), strict=True))
+        self._ports = dict(zip(LISTENERS, _free_ports(len(LISTENERS)), strict=True))
         super().__init__()
         self._admin: AdminClient | None = None
 
@@ -126,7 +128,8 @@ class SecureKafka(Kafka):
         return settings
 
     def _tls(self, listener: str) -> dict[str, str]:
-        keystores = {"expired": self.certificates.expired_broker, "old": self.certificates.broker_of_old_authority}
+        made = self.certificates
+        keystores = {"expired": made.expired_broker, "old": made.broker_of_old_authority, "other": made.other_broker}
         return {
             f"listener.name.{listener}.ssl.keystore.type": "PEM",
             f"listener.name.{listener}.ssl.keystore.location": str(keystores.get(listener, self.certificates.broker)),
