@@ -221,9 +221,9 @@ class JoinConfig(Section):
     """Late labels."""
 
     ttl_s: Annotated[Duration, Field(gt=0)] = 3600.0
-    pending_max: Annotated[Whole, Field(ge=1)] = 100_000
+    pending_max: Annotated[Whole, Field(ge=1, lt=2**62)] = 100_000
     """Rows that wait for a label, per learner; the oldest is evicted and counted."""
-    pending_bytes_max: Annotated[Size, Field(ge=1)] = 256 * 1024**2
+    pending_bytes_max: Annotated[Size, Field(ge=1, lt=2**62)] = 256 * 1024**2
     allow_partition_mismatch: bool = False
 
 
@@ -231,7 +231,7 @@ class CheckpointConfig(Section):
     path: Annotated[Path, BeforeValidator(lambda v: Path(v) if isinstance(v, str) and v else v)] = Path("./state")
     """A directory; one slot owns one sub-directory, by a lock."""
     interval_s: Annotated[Duration, Field(gt=0)] = 30.0
-    keep: Annotated[Whole, Field(ge=1)] = 3
+    keep: Annotated[Whole, Field(ge=1, lt=2**31)] = 3
     on_missing: Literal["fail", "fresh", "replay"] = "fail"
     """This slot has learnt before, and no usable checkpoint is here."""
 
@@ -239,13 +239,13 @@ class CheckpointConfig(Section):
 class HindsightConfig(Section):
     """The best fixed linear model of the last `window` rows, for regret."""
 
-    window: Annotated[Whole, Field(ge=1)] = 5000
-    every: Annotated[Whole, Field(ge=1)] = 1000
+    window: Annotated[Whole, Field(ge=1, lt=2**31)] = 5000
+    every: Annotated[Whole, Field(ge=1, lt=2**62)] = 1000
     C: Annotated[Real, Field(gt=0)] = 1.0
 
 
 class MonitorConfig(Section):
-    window: Annotated[Whole, Field(ge=1)] = 1000
+    window: Annotated[Whole, Field(ge=1, lt=2**31)] = 1000
     """Rows in the sliding window."""
     fading: Annotated[Real, Field(gt=0, le=1)] = 0.999
     """Forgetting factor of the faded averages."""

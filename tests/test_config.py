@@ -166,6 +166,7 @@ def test_a_learner_that_cannot_be_is_refused(learner: str, expected: str) -> Non
         ("output: {dead_letters: d}\ninput: {topics: [d]}", "output.dead_letters: 'd' is an input topic too"),
         ("output: {predictions: null}", "output.predictions: must be text"),
         ("slot: -1", "slot: must be at least 0, not -1"),
+        ("monitor: {window: 9223372036854775808}", "monitor.window: must be below 2.14748e+09"),
         ("slot: 1.5", "slot: must be a whole number, not 1.5"),
         ("slot: true", "slot: must be a whole number, not True"),
         ("group: a/b", "group: must be 1 to 200"),
