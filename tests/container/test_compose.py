@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from tests.container.engine import Engine
@@ -22,8 +21,8 @@ from tests.kafka.service import START_S, Service, ServiceFactory
 from tests.kafka.topics import until
 
 RATE = "3000"
+COMMAND_S = 120.0
 CHAMPION = "returned"
-Command = Callable[..., str]
 
 
 class Override(str):
@@ -43,7 +42,7 @@ def override(service: Service) -> Path:
     config = configured(service)
     url = f"http://127.0.0.1:{service.config['http']['port']}"
     environment = {"OLSTREAM_BOOTSTRAP": service.topics.bootstrap, "OLSTREAM_HTTP_URL": url}
-    common = {
+    common: dict[str, Any] = {
         "network_mode": "host",
         "environment": environment,
         "volumes": [f"{config}:{CONFIG_TARGET}:ro"],
@@ -57,50 +56,58 @@ def override(service: Service) -> Path:
     return path
 
 
+class Project:
+    """`docker compose` with our file and a test's own."""
+
+    def __init__(self, engine: Engine, service: Service, address: str) -> None:
+        files = ["--file", str(FILE), "--file", str(override(service))]
+        self._command = [*compose(), "--project-name", service.group, *files]
+        self._environment = {**engine.environment, "DOCKER_HOST": address, "RATE": RATE}
+
+    def attempt(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [*self._command, *arguments]
+        return subprocess.run(command, env=self._environment, capture_output=True, text=True, timeout=COMMAND_S)
+
+    def run(self, *arguments: str) -> str:
+        done = self.attempt(*arguments)
+        assert done.returncode == 0, f"{arguments}: {done.stdout[-3000:]}{done.stderr[-3000:]}"
+        return done.stdout
+
+    def is_healthy(self) -> bool:
+        """What the health check of the file says, which podman asks by the clock only where an init system runs."""
+        return (
+            self.attempt("exec", "-T", "olstream", *SERVICES["olstream"].said["healthcheck"]["test"][1:]).returncode
+            == 0
+        )
+
+    def drifts(self) -> int:
+        """How often the champion met it."""
+        learners = json.loads(self.run("exec", "-T", "olstream", "olstream", "status", "--json"))["learners"]
+        return int(learners[CHAMPION]["drift"]["detections"])
+
+
 @contextmanager
-def project(engine: Engine, service: Service) -> Iterator[Command]:
-    """`docker compose` with our file; what it made is gone at the end."""
-    files = ["--file", str(FILE), "--file", str(override(service))]
-    command = [*compose(), "--project-name", service.group, *files]
+def project(engine: Engine, service: Service) -> Iterator[Project]:
+    """What it made is gone at the end."""
     with engine.api() as address:
-        environment = {**engine.environment, "DOCKER_HOST": address, "RATE": RATE}
-
-        def run(*arguments: str) -> str:
-            done = subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, timeout=120)
-            assert done.returncode == 0, f"{arguments}: {done.stdout[-3000:]}{done.stderr[-3000:]}"
-            return done.stdout
-
+        made = Project(engine, service, address)
         try:
-            yield run
+            yield made
         finally:
-            run("down", "--volumes", "--timeout=1")
+            made.run("down", "--volumes", "--timeout=1")
 
 
 def test_compose_brings_up_a_service_that_learns_and_meets_drift(
     engine: Engine, image: str, service: ServiceFactory
 ) -> None:
-    it = service()
     assert SERVICES["olstream"].said["image"] == image
 
-    with project(engine, it) as run:
-        run("up", "--no-build", "--no-deps", "--exit-code-from=topics", "topics")
-        run("up", "--no-build", "--no-deps", "--detach", "olstream", "orders")
-
-        def healthy() -> bool:
-            with pytest.MonkeyPatch.context():
-                return "Restored" in run(
-                    "exec", "-T", "olstream", *SERVICES["olstream"].said["healthcheck"]["test"][1:]
-                )
-
-        until(healthy, "the health check is content", START_S)
-
-        def champion() -> dict[str, Any]:
-            learners = json.loads(run("exec", "-T", "olstream", "olstream", "status", "--json"))["learners"]
-            (found,) = (each for each in learners if each["name"] == CHAMPION)
-            return dict(found)
-
-        until(lambda: champion()["drift"]["detections"] > 0, "drift is met", START_S)
-        run("stop", "olstream")
-        (ended,) = json.loads(f"[{','.join(run('ps', '--all', '--format=json', 'olstream').split(chr(10))[:-1])}]")
+    with project(engine, service()) as it:
+        it.run("up", "--no-build", "--no-deps", "--exit-code-from=topics", "topics")
+        it.run("up", "--no-build", "--no-deps", "--detach", "olstream", "orders")
+        until(it.is_healthy, "the health check is content", START_S)
+        until(lambda: it.drifts() > 0, "drift is met", START_S)
+        it.run("stop", "olstream")
+        ended = json.loads(it.run("ps", "--all", "--format=json", "olstream"))
 
     assert ended["ExitCode"] == 0

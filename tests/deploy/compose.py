@@ -14,9 +14,12 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.deploy import image
 from tests.deploy.prometheus import DEPLOY
+from tests.kafka.service import Service as Running
 
 FILE = DEPLOY / "compose.yaml"
+CONFIG_TARGET = image.COMMAND[-1]
 _VARIABLE = re.compile(r"\$(?:(\$)|\{(\w+):-([^}]*)\})")
 
 
@@ -94,3 +97,16 @@ def compose() -> list[str]:
 def environment_of(service: Service, **other: str) -> dict[str, str]:
     """Ours, and on top what the service is given."""
     return {**os.environ, **service.environment, **other}
+
+
+def configured(service: Running) -> Path:
+    """The configuration that the containers get, with the names and addresses of a test; where it is written."""
+    config: dict[str, Any] = yaml.safe_load(SERVICES["olstream"].mounted(CONFIG_TARGET).read_text())
+    config["group"] = service.group
+    config["input"]["topics"] = [service.input]
+    config["output"] = {"predictions": service.predictions, "dead_letters": service.dead_letters}
+    config["checkpoint"]["path"] = str(service.state)
+    config["http"] = service.config["http"]
+    path = service.directory / "config.yaml"
+    path.write_text(yaml.safe_dump(config, sort_keys=False))
+    return path

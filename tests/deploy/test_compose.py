@@ -17,10 +17,9 @@ import yaml
 
 from olstream.config import Config, HttpConfig, load
 from tests.deploy import image
-from tests.deploy.compose import FILE, OURS, SERVICES, Service, compose, environment_of, file
+from tests.deploy.compose import CONFIG_TARGET, FILE, OURS, SERVICES, Service, compose, environment_of, file
 from tests.deploy.prometheus import CONFIG, DEPLOY, RULES, promtool
 
-CONFIG_TARGET = image.COMMAND[-1]
 service_by_service = pytest.mark.parametrize("service", SERVICES.values(), ids=SERVICES.keys())
 POM = Path(__file__).parents[1] / "kafka" / "pom.xml"
 

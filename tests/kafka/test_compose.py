@@ -13,34 +13,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import yaml
-
-from tests.deploy import image
-from tests.deploy.compose import SERVICES, environment_of
+from tests.deploy.compose import CONFIG_TARGET, SERVICES, configured, environment_of
 from tests.deploy.prometheus import Prometheus
 from tests.kafka.broker import dies_with_us
-from tests.kafka.service import Service, ServiceFactory, Worker, olstream
+from tests.kafka.service import ServiceFactory, Worker, olstream
 from tests.kafka.topics import until
 
 RATE = 4000
 SOON_S = 60.0
-CONFIG_TARGET = image.COMMAND[-1]
 CHAMPION, AS_EVER = "returned", "returned-as-ever"
-
-
-def configured(service: Service) -> Path:
-    """The configuration that the containers get, with the names and addresses of a test."""
-    config: dict[str, Any] = yaml.safe_load(SERVICES["olstream"].mounted(CONFIG_TARGET).read_text())
-    config["group"] = service.group
-    config["input"]["topics"] = [service.input]
-    config["output"] = {"predictions": service.predictions, "dead_letters": service.dead_letters}
-    config["checkpoint"]["path"] = str(service.state)
-    config["http"] = service.config["http"]
-    path = service.directory / "config.yaml"
-    path.write_text(yaml.safe_dump(config, sort_keys=False))
-    return path
 
 
 @contextmanager
