@@ -62,10 +62,10 @@ def compile_for(config: Config) -> None:
 
 
 def main() -> None:
-    started_s, number = time.monotonic(), 0
-    for number, config in enumerate(services(sys.argv[1:]), 1):
+    started_s, configs = time.monotonic(), list(services(sys.argv[1:]))
+    for config in configs:
         compile_for(config)
-    print(f"{number} learners in {time.monotonic() - started_s:.0f} s; their kernels are in {_cache.own()}")
+    print(f"{len(configs)} learners in {time.monotonic() - started_s:.0f} s; their kernels are in {_cache.own()}")
 
 
 if __name__ == "__main__":

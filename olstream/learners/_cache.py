@@ -97,7 +97,8 @@ def _sources(package: Path) -> dict[str, bytes]:
             found[name] = every[name]
             for module, names in _IMPORTS.findall(every[name]):
                 folder = module.decode().replace(".", "/").strip("/")
-                waiting += [f"{folder}.py", f"{folder}/__init__.py".lstrip("/")]
+                if folder:  # the package itself only passes on what its files have
+                    waiting += [f"{folder}.py", f"{folder}/__init__.py"]
                 waiting += [f"{folder}/{word.decode()}.py".lstrip("/") for word in re.findall(rb"\w+", names)]
     return found
 
