@@ -28,6 +28,7 @@ from olstream.errors import ConfigError, StateError
 from olstream.learners import base
 from olstream.messages import Example, Label, Reject, SparseRow, label_text
 from olstream.model import AT_ONCE, Model, Rows
+from olstream.settings import learner_of
 
 NAME = "learner"  # of the one learner in a saved folder
 _NUMBERS_MAX = 1 << 20  # of rows that were sparse, made dense at once
@@ -200,7 +201,7 @@ class Learner:
             raise StateError(f"{path} is the state of a service: `olstream inspect` shows what it holds")
         learner = cls.__new__(cls)
         meta, arrays = saved.states[NAME]
-        config = _config(**saved.settings["learner"])
+        config = learner_of(saved.settings, NAME)
         learner._model = Model.restore(NAME, config, MonitorConfig(), dict(meta), arrays)
         return learner
 

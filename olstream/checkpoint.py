@@ -57,6 +57,26 @@ class _File(msgspec.Struct):
     digest: str
 
 
+class _Journal(msgspec.Struct):
+    """Where a slot's lines were."""
+
+    topic: str
+    partitions: Whole
+
+
+class _Facts(msgspec.Struct):
+    """What may stand in a manifest for checks, and is known to them by these names."""
+
+    group: str | None = None
+    slot: int | None = None
+    run: str | None = None
+    journal: _Journal | None = None
+    partitions: dict[str, Whole] = {}  # msgspec makes a new one each time
+    topic_ids: dict[str, str | None] = {}
+    settings_since: tuple[str, Whole] | None = None
+    lost: Any = None
+
+
 class _Manifest(msgspec.Struct):
     """What stands in every manifest."""
 
@@ -149,6 +169,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         if expected != _own_checksum(manifest):
             raise Damaged(f"{folder / MANIFEST}: checksum does not match")
         said = msgspec.convert(manifest, _Manifest)
+        msgspec.convert(said.facts, _Facts)
     except (TypeError, ValueError) as error:  # too deep for a checksum; of another shape
         raise Damaged(f"{folder / MANIFEST}: {error}") from error
     for name, entry in said.learners.items():

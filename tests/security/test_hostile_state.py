@@ -19,7 +19,7 @@ import pytest
 from olstream.__main__ import main
 from olstream.api import Learner
 from olstream.checkpoint import MANIFEST, MANIFEST_BYTES_MAX, Damaged, from_folder
-from olstream.errors import StateError
+from olstream.errors import ConfigError, StateError
 from olstream.io.disk import Store, newest_first
 from tests.security import forged
 from tests.security.forged import NAME, Files, whole, with_learner, with_manifest, with_state, written
@@ -155,6 +155,8 @@ def test_a_file_elsewhere_is_damaged(tmp_path: Path, file: str) -> None:
         {"offsets": []}, {"offsets": {"events": {"x": 1}}}, {"offsets": {"events": {"0": -1}}},
         {"offsets": {"events": 5}},
         {"settings": []}, {"facts": 1}, {"learners": []}, {"learners": {"m": {}}}, {"learners": {"m": None}},
+        {"facts": {"topic_ids": 5}}, {"facts": {"journal": "x"}}, {"facts": {"settings_since": ["L"]}},
+        {"facts": {"run": 1}},
         {"format": "1"}, {"format": None}, {"format": -1}, {"created": 5},
         {"learners": {"m": {"file": "m.safetensors", "bytes": -1, "sha256": "", "digest": ""}}},
     ],
@@ -357,6 +359,16 @@ def test_replay_and_start_from_refuse_it_in_a_sentence(tmp_path: Path, capsys: p
     said = capsys.readouterr().err
     assert codes == [4, 4], said
     assert said.count("does not hold together") == 2 and "Traceback" not in said
+
+
+def test_a_lone_learner_without_a_configuration_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    Learner("arow").save(tmp_path / "saved")
+    files = {path.name: path.read_bytes() for path in (tmp_path / "saved").iterdir()}
+
+    for said in ([1], "x", {"algorithm": "none"}, {"params": 5}):
+        made = with_manifest(files, lambda manifest, said=said: manifest["settings"].update(learner=said))  # type: ignore[misc]
+        with pytest.raises((StateError, ConfigError)):
+            Learner.load(written(tmp_path / "saved", made))
 
 
 def test_a_lone_learner_is_refused_in_a_sentence(tmp_path: Path) -> None:
