@@ -237,7 +237,7 @@ def _read(path: Path, bytes_max: int) -> bytes:
                 f"{path} has {found.st_size:,} bytes, too many for the {memory:,} of this machine's memory"
             )
         try:
-            return file.read(bytes_max + 1)
+            return file.read(found.st_size + 1)  # not what the manifest says: so much memory is taken at once
         except OSError as error:
             raise Damaged(f"{path}: {error.strerror}") from error
 

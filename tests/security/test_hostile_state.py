@@ -110,6 +110,12 @@ def test_a_huge_file_that_the_manifest_vouches_for_is_not_read(tmp_path: Path, l
         from_folder(folder)
 
 
+def test_a_small_file_that_should_be_huge_takes_no_memory(tmp_path: Path, little_memory: None) -> None:
+    data = whole("arow")[FILE]
+
+    assert "does not match" in refused(written(tmp_path / FOLDER, with_learner(whole("arow"), data, said_bytes=2**53)))
+
+
 def test_a_huge_manifest_is_not_read(tmp_path: Path, little_memory: None) -> None:
     folder = written(tmp_path / FOLDER, whole("arow"))
     os.truncate(folder / MANIFEST, 2**40)

@@ -81,10 +81,10 @@ CREDENTIALS: dict[str, tuple[Callable[[SecureKafka], Kafka], str]] = {
 
 
 # A worker of each kind takes 10 s; the others are left to `check`.
-RUN = ("wrong password", "a broker's certificate that has run out", "a wrong secret for tokens")
+RUN = ("a broker's certificate that has run out", "a wrong secret for tokens")
 
 
-@pytest.mark.parametrize("what", sorted(CREDENTIALS.keys() - set(RUN)))
+@pytest.mark.parametrize("what", sorted(CREDENTIALS))
 def test_check_says_who_is_not_believed(secure: SecureKafka, service: ServiceFactory, what: str) -> None:
     kafka, why = CREDENTIALS[what]
     refused = service(kafka=kafka(secure))
@@ -110,8 +110,6 @@ def test_who_is_not_believed_gives_up_after_ten_seconds(
     assert re.search(why, last), last
     assert "check the credentials and certificates under `kafka`" in last
     assert took_s < REFUSED_S + 30.0  # not kafka_wait; the kernels may have been compiled meanwhile
-    line = next(line for line in checked(refused).splitlines() if line.startswith("FAIL"))
-    assert re.search(why, line), line
 
 
 # What is not granted, and what the worker and `check` say of it: {0} is the group.
