@@ -33,8 +33,8 @@ def json_schema() -> dict[str, Any]:
     written["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     written["$defs"]["FromEnvironment"] = {
         "type": "string",
-        "pattern": r"\$\{[A-Za-z_][A-Za-z0-9_]*(:[^}]*)?\}",
-        "description": "Taken from the environment.",
+        "pattern": r"\$\{(?!file:)[A-Za-z_][A-Za-z0-9_]*(:[^}]*)?\}",
+        "description": "Taken from the environment. Texts may also come from a file: ${file:/path}.",
     }
     return written
 
