@@ -31,7 +31,12 @@ def found(said: str | bytes) -> list[str]:
 
 @pytest.mark.parametrize("listener", ["secure", "tls", "tokens"])
 def test_a_service_at_work_tells_no_secret_however_much_it_logs(
-    secure: SecureKafka, service: ServiceFactory, name: str, tmp_path: Path, listener: str
+    secure: SecureKafka,
+    service: ServiceFactory,
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    listener: str,
 ) -> None:
     user = "CN=olstream" if listener == "tls" else name
     if listener == "secure":
@@ -48,14 +53,20 @@ def test_a_service_at_work_tells_no_secret_however_much_it_logs(
     worker = talking.start()
     talking.until_committed(N, worker)
     pages = [_page(talking.config["http"]["port"], path) for path in ("/status.json", "/", "/metrics")]
+    monkeypatch.setenv("OLSTREAM_HTTP_TOKEN", TOKEN)
+    url = f"http://me:{IN_URL}@127.0.0.1:{talking.config['http']['port']}"
+    plain = url.replace(f"me:{IN_URL}@", "")
+    commands = [olstream("status", plain), olstream("status", plain, "--json"), olstream("--debug", "status", url)]
+    commands.append(olstream("report", plain, "--out", "-"))
     worker.stop()
     config = str(talking.directory / "config.yaml")
-    commands = [olstream("check", config), olstream("--debug", "state", "list", config)]
+    commands += [olstream("check", config), olstream("--debug", "state", "list", config)]
     commands.append(olstream("inspect", str(talking.state)))
 
     assert worker.said().count("\n") > 100  # it said a lot
     assert found(worker.said()) == []
     assert all(len(page) > 100 and found(page) == [] for page in pages)
+    assert [done.returncode for done in commands if done.args[3:5] != ["--debug", "status"]] == [0] * 6
     assert found("".join(done.stdout + done.stderr for done in commands)) == []
     assert [path for path in talking.state.rglob("*") if path.is_file() and found(path.read_bytes())] == []
     for topic in (talking.predictions, talking.dead_letters, f"{talking.group}-journal"):
