@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from olstream import __version__
 from olstream.demo.flights import ARCHIVE
 from tests.packaging.conftest import ROOT, Installed
@@ -37,6 +39,7 @@ def test_it_learns_from_a_file(installed: Installed) -> None:
     assert json.loads(done.stdout)["learners"]["a"]["labelled"] == 2
 
 
+@pytest.mark.slow
 def test_the_demo_runs_to_its_end(installed: Installed) -> None:
     made = "import pathlib; cache = pathlib.Path.home() / '.cache/olstream/demo'; cache.mkdir(parents=True)"
     empty = f"(cache / '{ARCHIVE}').touch()"  # so that no flights are fetched

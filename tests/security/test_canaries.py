@@ -29,6 +29,7 @@ def found(said: str | bytes) -> list[str]:
     return [c for c in ALL if c.encode() in data or base64.b64encode(c.encode())[:-4] in data]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("listener", ["secure", "tls", "tokens"])
 def test_a_service_at_work_tells_no_secret_however_much_it_logs(
     secure: SecureKafka,

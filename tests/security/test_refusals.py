@@ -94,6 +94,7 @@ def test_check_says_who_is_not_believed(secure: SecureKafka, service: ServiceFac
     assert "check the credentials and certificates under `kafka`" in line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", RUN)
 def test_who_is_not_believed_gives_up_after_ten_seconds(
     secure: SecureKafka, service: ServiceFactory, what: str

@@ -21,6 +21,7 @@ LOGINS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("login", LOGINS)
 def test_each_record_is_learnt_exactly_once_with_no_more_rights_than_needed(
     secure: SecureKafka, service: ServiceFactory, name: str, tmp_path: Path, login: str
