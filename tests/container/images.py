@@ -20,6 +20,7 @@ from tests.container.engine import Engine, EngineUnavailable
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 BASE: Final = "docker.io/library/python:3.11-slim-bookworm"
+STAGE: Final = "localhost/olstream-build"  # a name, so that its layers are kept for the next time
 IMAGE: Final = "ghcr.io/olstream/olstream:0.1.0"
 ALGORITHMS: Final = "arow"  # kernels of one are compiled for tests; the image that is shipped has all
 
@@ -33,10 +34,15 @@ SETTINGS: Final = ("index-url", "extra-index-url", "trusted-host", "proxy", "def
 def build(engine: Engine) -> str:
     """The image's name, built anew from what has changed."""
     _base(engine)
-    engine.buildah(
-        *("bud", "--isolation=chroot", "--pull-never", "--layers", "--format=docker", f"--tag={IMAGE}"),
-        *(f"--build-arg=ALGORITHMS={ALGORITHMS}", str(ROOT)),
-    )
+    before = {name: engine.about("image", name)["Id"] for name in (STAGE, IMAGE) if engine.has(name)}
+    for options in (("--target=build", f"--tag={STAGE}"), (f"--tag={IMAGE}",)):
+        engine.buildah(
+            *("bud", "--isolation=chroot", "--pull-never", "--layers", "--format=docker", *options),
+            *(f"--build-arg=ALGORITHMS={ALGORITHMS}", str(ROOT)),
+        )
+    for name, old in before.items():
+        if engine.about("image", name)["Id"] != old:
+            engine.try_out("podman", "rmi", old)  # and those of its layers that no other image has
     return IMAGE
 
 
