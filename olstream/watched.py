@@ -19,7 +19,7 @@ class Watched:
 
 
 # Of these detectors a fall is as much a change as a rise; errors that fall are no cause for alarm.
-RISES: Final = dict.fromkeys(("adwin", "kswin"), {"mode": "up"})
+RISES: Final = {"adwin": {"mode": "up"}, "kswin": {"mode": "up"}}
 
 
 def watched(monitor: MonitorConfig, task: str) -> list[Watched]:

@@ -1,4 +1,4 @@
-"""Two years of electricity prices, replayed at speed: drift and regret as people see them, on the page and in Prometheus."""
+"""Two years of electricity prices at speed: drift and regret as people see them, on the page and in Prometheus."""
 
 from __future__ import annotations
 
