@@ -68,6 +68,7 @@ class Engine:
         (directory / "containers.conf").write_text(
             f'[containers]\ndefault_ulimits = {limits}\nlog_driver = "k8s-file"\n'
             f'[engine]\nruntime = "runc"\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\nlock_type = "file"\n'
+            "exit_command_delay = 1\n"  # else what watched a command of the API stays for five minutes
             f'tmp_dir = "{kept}/tmp"\nvolume_path = "{kept}/volumes"\n'
         )
         (directory / "tmp").mkdir()
