@@ -41,3 +41,9 @@ def _left_out(missing: str) -> NoReturn:
     if os.environ.get("CI", "").lower() == "true":
         pytest.fail(missing, pytrace=False)
     pytest.skip(missing)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "image" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
