@@ -75,6 +75,11 @@ class _Watch:
         told = zip(rows[begins].tolist(), said.tolist(), numbers[begins].tolist(), strict=True)
         return [Alarm(row, detector, signal, level, number) for row, level, number in told]
 
+    def begin_anew(self) -> None:
+        """The learner is another now: its errors so far say nothing of it. What was said stays counted."""
+        self.detector = Detector(self.watched.detector, **self.watched.params)
+        self.counts[_LEVEL] = STABLE
+
     def reading(self) -> Reading:
         watched, detector = self.watched, self.detector
         detections, warnings, level = self.counts.tolist()
@@ -122,6 +127,12 @@ class Alarms:
     def warm_up(self) -> None:
         """Compile every detector, that of losses too, which are not watched from the first row on."""
         self.add(np.ones(1, np.uint8), np.ones(1, np.int8), np.zeros(1), SETTLED)
+
+    def answered(self) -> None:
+        """What was to follow from drift has been done."""
+        self.unanswered = False
+        for watch in self._watches.values():
+            watch.begin_anew()
 
     def readings(self) -> list[Reading]:
         return [watch.reading() for watch in self._watches.values()]

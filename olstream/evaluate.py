@@ -48,7 +48,7 @@ class Tally:
         self.per_class = np.zeros(0, np.int64)
         side = declared if declared <= CONFUSION_MAX else CONFUSION_MAX + 1
         self.confusion = np.zeros((side, side), np.int64)  # [label, predicted]; last = other past the eighth
-        self.recent_errors = np.zeros(0, np.uint8)
+        self.recent_errors = np.zeros(0, np.float64)  # 0 or 1; in regression how far off
         self.recent_losses = np.zeros(0, np.float64)
         self.history = History(window)
 
@@ -105,11 +105,19 @@ class Tally:
         """None before the first label, and in regression."""
         if not self.classify or not self.labelled:
             return None
-        if window == "total":
-            return self.errors / self.labelled
-        if window == "sliding":
-            return float(np.mean(self._recent()[0]))
-        return float(self.sums[FADING_ERROR] / self.sums[FADING_N])
+        return self.errors / self.labelled if window == "total" else self._lately(window)
+
+    def mean_absolute_error(self, window: Window = "total") -> float | None:
+        """None before the first label, and in classification."""
+        if self.classify or not self.labelled:
+            return None
+        return self.absolute_sum / self.labelled if window == "total" else self._lately(window)
+
+    def _lately(self, window: Window) -> float:
+        if window == "fading":
+            return float(self.sums[FADING_ERROR] / self.sums[FADING_N])
+        recent = self._recent()[0]
+        return float(np.sum(recent / recent.size))
 
     def loss_mean(self, window: Window = "total") -> float | None:
         if not self.labelled:
@@ -127,10 +135,7 @@ class Tally:
             return None
         return float(self.counts[MAJORITY_ERRORS if name == "majority" else NO_CHANGE_ERRORS] / self.labelled)
 
-    def mean_absolute_error(self) -> float | None:
-        return None if self.classify or not self.labelled else self.absolute_sum / self.labelled
-
-    def _recent(self) -> tuple[U8, F64]:
+    def _recent(self) -> tuple[F64, F64]:
         """The window, oldest first."""
         stored, head = int(self.counts[STORED]), int(self.counts[HEAD])
         order = (np.arange(stored) + head - stored) % max(1, self.window)
@@ -163,7 +168,7 @@ class Tally:
         self.counts[STORED], self.counts[HEAD] = kept, kept % self.window
         self.sums = arrays["sums"].copy()
         self.per_class = arrays["per_class"].copy()
-        self.recent_errors = arrays["recent_errors"][-kept:].copy() if kept else np.zeros(0, np.uint8)
+        self.recent_errors = arrays["recent_errors"][-kept:].copy() if kept else np.zeros(0, np.float64)
         self.recent_losses = arrays["recent_losses"][-kept:].copy() if kept else np.zeros(0, np.float64)
         if arrays["confusion"].shape == self.confusion.shape:
             self.confusion = intact.array(arrays, "confusion", np.int64, self.confusion.shape).copy()
@@ -176,7 +181,7 @@ def _refuse_impossible(arrays: Mapping[str, NDArray[Any]], classes: int, counts:
     n = intact.array(arrays, "counts", np.int64, (counts,))
     per_class = intact.array(arrays, "per_class", np.int64, (None,))
     losses = intact.array(arrays, "recent_losses", np.float64, (None,))
-    intact.array(arrays, "recent_errors", np.uint8, losses.shape)
+    intact.array(arrays, "recent_errors", np.float64, losses.shape)
     intact.array(arrays, "sums", np.float64, (sums,))
     intact.within("per_class", per_class.size, 0, classes + 1)
     intact.within("majority", n[MAJORITY], -1, max(per_class.size, 0))
@@ -194,24 +199,24 @@ def _grown(array: NDArray[Any], size: int) -> NDArray[Any]:
 @kernel
 def _add(
     classify: bool, window: int, fading: float, n: I64, sums: F64, per_class: I64, confusion: I64,
-    recent_errors: U8, recent_losses: F64, places: I64, recent: F64, life: F64,
+    recent_errors: F64, recent_losses: F64, places: I64, recent: F64, life: F64,
     measured: U8, truth: I64, predicted: I64, loss: F64, absolute: F64, updates: I64,
 ) -> None:  # fmt: skip
     for row in range(measured.size):
         if measured[row] == 0:
             continue
-        error = 0
         if classify:
-            error = 1 if predicted[row] != truth[row] or truth[row] < 0 else 0
+            error = 1.0 if predicted[row] != truth[row] or truth[row] < 0 else 0.0
+            n[ERRORS] += int(error)
             _add_class(n, per_class, confusion, truth[row], predicted[row])
         else:
+            error = absolute[row]
             sums[ABSOLUTE] = min(sums[ABSOLUTE] + absolute[row], LARGEST)
             sums[SQUARED] = min(sums[SQUARED] + absolute[row] * absolute[row], LARGEST)
         n[LABELLED] += 1
-        n[ERRORS] += error
         sums[LOSS] = min(sums[LOSS] + loss[row], LARGEST)
         sums[FADING_N] = 1.0 + fading * sums[FADING_N]
-        sums[FADING_ERROR] = error + fading * sums[FADING_ERROR]
+        sums[FADING_ERROR] = min(error + fading * sums[FADING_ERROR], LARGEST)
         sums[FADING_LOSS] = min(loss[row] + fading * sums[FADING_LOSS], LARGEST)
         recent_errors[n[HEAD]] = error
         recent_losses[n[HEAD]] = loss[row]

@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 import math
 from collections import deque
-from threading import Thread
+from threading import Lock, Thread
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ from olstream.learners._window import Matrix
 from olstream.rows import Rows
 
 TOL: Final = 1e-4
+ITERATIONS_MAX: Final = 50
 CLASSES_MAX: Final = 50  # for more, one model of each class would take too long
 
 log = logging.getLogger(__name__)
@@ -39,6 +40,8 @@ class Found(NamedTuple):
 
     loss: float  # of the fixed model
     regret: float
+    rows: int  # of the window
+    at: int  # its last row, among those that came
 
 
 class _Piece(NamedTuple):
@@ -59,11 +62,14 @@ class Hindsight:
         self._config, self._task, self._eps = config, task, eps
         self._pieces: deque[_Piece] = deque()
         self._held = self._since = 0  # rows: in the pieces, and come since a model was looked for
+        self._wanted: tuple[list[_Piece], int] | None = None  # the window that a model is to be found of next
         self._thread: Thread | None = None
+        self._lock = Lock()
+        self._total = 0  # rows so far
         self.found: Found | None = None
 
     def add(self, rows: Rows) -> None:
-        """What the learner made of a batch. Once in `every` rows a thread starts to work, unless one still does."""
+        """What the learner made of a batch. Once in `every` rows a thread takes the window, when it has the time."""
         piece = self._piece(rows)
         n = piece.target.size
         if not n:
@@ -71,12 +77,21 @@ class Hindsight:
         self._pieces.append(piece)
         self._held += n
         self._since += n
+        self._total += n
         while self._held - self._pieces[0].target.size >= self._config.window:
             self._held -= self._pieces.popleft().target.size
-        if self._since >= self._config.every and (self._thread is None or not self._thread.is_alive()):
+        if self._since >= self._config.every:
             self._since = 0
-            self._thread = Thread(target=self._find, args=(list(self._pieces),), name="hindsight", daemon=True)
-            self._thread.start()
+            with self._lock:
+                self._wanted = list(self._pieces), self._total
+                if self._thread is None:
+                    self._thread = Thread(target=self._find, name="hindsight", daemon=True)
+                    self._thread.start()
+
+    @property
+    def ago(self) -> int | None:
+        """Rows that came since the window of which something was found."""
+        return None if self.found is None else self._total - self.found.at
 
     def warm_up(self) -> None:
         """Compile the solver: in the thread that would hold the loop up."""
@@ -86,8 +101,8 @@ class Hindsight:
 
     def wait(self) -> None:
         """Until what was begun is found."""
-        if self._thread is not None:
-            self._thread.join()
+        while (thread := self._thread) is not None:
+            thread.join()
 
     def _piece(self, rows: Rows) -> _Piece:
         taken = rows.measured != 0
@@ -101,17 +116,23 @@ class Hindsight:
             loss = np.abs(rows.score[taken] - target) - self._eps
         else:
             target, margin = rows.truth[taken].astype(np.float64), rows.margin[taken]
-            loss = 1.0 - np.where(np.isnan(margin), 0.0, margin)
+            loss = np.where(np.isnan(margin), rows.loss[taken], 1.0 - margin)
         indices, values = rows.batch.indices[kept], rows.batch.values[kept]
         return _Piece(sizes[of_batch], indices, values, target, rows.weight[taken], np.maximum(0.0, loss))
 
-    def _find(self, pieces: list[_Piece]) -> None:
-        try:
-            self.found = self._best(_joined(pieces, self._config.window))
-        except ValueError as error:  # numbers too far apart for doubles
-            log.warning("no regret: %s", error, extra={"every_s": 600.0})
+    def _find(self) -> None:
+        while True:
+            with self._lock:
+                wanted, self._wanted = self._wanted, None
+                if wanted is None:
+                    self._thread = None
+                    return
+            try:
+                self.found = self._best(_joined(wanted[0], self._config.window), wanted[1])
+            except ValueError as error:  # numbers too far apart for doubles
+                log.warning("no regret: %s", error, extra={"every_s": 600.0})
 
-    def _best(self, rows: _Piece) -> Found | None:
+    def _best(self, rows: _Piece, at: int) -> Found | None:
         matrix = Matrix(np.append(0, np.cumsum(rows.sizes)), rows.indices, rows.values)
         if self._task == "regression":
             fixed = np.abs(self._scores(matrix, rows.target, rows.weight, self._eps) - rows.target) - self._eps
@@ -128,11 +149,11 @@ class Hindsight:
             fixed = 1.0 - (own - np.max(np.where(signs > 0, -math.inf, scores), axis=0))
         loss = float(np.average(np.maximum(0.0, fixed), weights=rows.weight))
         regret = float(np.average(rows.loss, weights=rows.weight)) - loss
-        return Found(loss, regret) if math.isfinite(loss) and math.isfinite(regret) else None
+        return Found(loss, regret, rows.target.size, at) if math.isfinite(loss) and math.isfinite(regret) else None
 
     def _scores(self, matrix: Matrix, target: F64, weight: F64, eps: float | None = None) -> F64:
         """Of the fixed model for each row."""
-        w = svm(matrix, target, C=self._config.C, eps=eps, weight=weight, tol=TOL).w
+        w = svm(matrix, target, C=self._config.C, eps=eps, weight=weight, tol=TOL, iterations_max=ITERATIONS_MAX).w
         parts = np.append(matrix.data * w[matrix.indices], 0.0)
         return np.where(np.diff(matrix.indptr) > 0, np.add.reduceat(parts, matrix.indptr[:-1]), 0.0)
 

@@ -104,7 +104,7 @@ class Model(Knowledge):
         alarms.unanswered &= self._acts
         if not alarms.unanswered or self.tally.seen % ANSWERED_EVERY:
             return None
-        alarms.unanswered = False
+        alarms.answered()
         if self._on_drift.action == "reset":
             self._state.reset()
             return "reset"

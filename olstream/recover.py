@@ -107,6 +107,9 @@ class Recovery:
         position = replace(position, journal_offset=begins)
         models = self._under_todays_settings(plan, position)
         is_changed = settings(plan.config) != settings(self.config)
+        if is_changed:
+            changes = differences(settings(plan.config), settings(self.config))
+            log.info("settings have changed since the last start: %s", ", ".join(changes))
         facts = {**self.facts, SINCE: (position.lineage, position.seq) if is_changed else plan.since}
         if is_changed or self.inputs.lost or "checkpoint" not in plan.found:
             told = {**facts, LOST: self.inputs.lost, RUN: holder}

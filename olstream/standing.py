@@ -38,7 +38,9 @@ class Standing:
     weight_abs_max: float | None = None
     variance_mean: float | None = None
     size_bytes: int | None = None
-    mean_absolute_error: float | None = None
+    absolute_total: float | None = None
+    absolute_sliding: float | None = None
+    absolute_fading: float | None = None
     updated_share: float | None = None  # of the labelled rows
     detectors: Sequence[Reading] = ()
     history: Mapping[str, Curve] = field(default_factory=dict)
@@ -65,7 +67,9 @@ class Standing:
             weight_abs_max=model.weight_abs_max(),
             variance_mean=model.variance_mean(),
             size_bytes=model.nbytes,
-            mean_absolute_error=tally.mean_absolute_error(),
+            absolute_total=tally.mean_absolute_error("total"),
+            absolute_sliding=tally.mean_absolute_error("sliding"),
+            absolute_fading=tally.mean_absolute_error("fading"),
             updated_share=tally.updates / tally.labelled if tally.labelled else None,
             detectors=model.alarms.readings(),
             history=tally.history.curves(tally.classify),

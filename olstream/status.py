@@ -59,7 +59,10 @@ def _learner(metrics: Metrics, name: str) -> dict[str, Any]:
         "error": {window: getattr(standing, f"error_{window}") for window in ("sliding", "fading", "total")},
         "loss": {window: getattr(standing, f"loss_{window}") for window in ("sliding", "fading", "total")},
         "baseline": {"majority": standing.baseline_majority, "no_change": standing.baseline_no_change},
-        "mae": standing.mean_absolute_error,
+        "mae": standing.absolute_total,
+        "absolute_error": {
+            window: getattr(standing, f"absolute_{window}") for window in ("sliding", "fading", "total")
+        },
         "updated_share": standing.updated_share,
         "hindsight": _hindsight(metrics, name),
         "features": standing.features,
@@ -74,9 +77,12 @@ def _learner(metrics: Metrics, name: str) -> dict[str, Any]:
     }
 
 
-def _hindsight(metrics: Metrics, name: str) -> dict[str, float] | None:
-    found = metrics.hindsight[name].found if name in metrics.hindsight else None
-    return None if found is None else found._asdict()
+def _hindsight(metrics: Metrics, name: str) -> dict[str, Any] | None:
+    """`rows`: of its window; `ago`: rows that came since."""
+    hindsight = metrics.hindsight.get(name)
+    if hindsight is None or (found := hindsight.found) is None:
+        return None
+    return {"loss": found.loss, "regret": found.regret, "rows": found.rows, "ago": hindsight.ago}
 
 
 def _drift(standing: Standing, window: int) -> dict[str, Any]:

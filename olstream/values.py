@@ -129,14 +129,15 @@ def _by_label(value: object) -> object:
 
 def _drift(value: object) -> object:
     """`adwin`, `[adwin, {ddm: {...}}]` or `{adwin: {...}}`, all as name -> parameters."""
-    if value is None:
+    if value is None or value == "none":
         return {}
     detectors: dict[object, object] = {}
     for part in [value] if isinstance(value, str | dict) else value if isinstance(value, list) else [value]:
-        if isinstance(part, str):
-            detectors[part] = {}
-        elif isinstance(part, dict):
-            detectors.update({name: {} if params is None else params for name, params in part.items()})
+        if isinstance(part, str | dict):
+            for name in [part] if isinstance(part, str) else part:
+                if name in detectors:
+                    raise wrong(f"names {name} twice: a detector watches one signal")
+                detectors[name] = (part.get(name) if isinstance(part, dict) else None) or {}
         else:
             raise wrong("must be a list of detectors, such as [adwin], or {adwin: {delta: 0.002}}")
     return detectors

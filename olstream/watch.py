@@ -149,22 +149,16 @@ class Watch:
         name = result.model.name
         for alarm in result.rows.alarms:
             self.metrics.alarm(name, alarm)
-            log.warning(
-                "learner %s: %s in its %s, says %s: %s[%d] offset %d, labelled row %d",
-                name,
-                "drift" if alarm.level == DRIFT else "warning of drift",
-                alarm.signal,
-                alarm.detector,
-                chunk.topic,
-                chunk.partition,
-                chunk.offsets[result.positions[alarm.row]],
-                alarm.labelled,
+            what = "drift" if alarm.level == DRIFT else "warning of drift"
+            said = {"learner": name, "detector": alarm.detector, "signal": alarm.signal, "labelled": alarm.labelled}
+            log.log(
+                logging.WARNING if alarm.level == DRIFT else logging.INFO,
+                what,
+                extra={**said, **_place(chunk, result.positions[alarm.row])},
             )
         if result.rows.answer:
-            at = chunk.offsets[result.positions[-1]]
             log.warning(
-                "learner %s: %s after drift: %s[%d] offset %d",
-                *(name, result.rows.answer, chunk.topic, chunk.partition, at),
+                "%s after drift", result.rows.answer, extra={"learner": name, **_place(chunk, result.positions[-1])}
             )
 
     def _tell_rejects(self, chunk: Chunk, done: Processed) -> None:
@@ -177,7 +171,7 @@ class Watch:
                 chunk.partition,
                 chunk.offsets[i],
                 reject.detail,
-                extra={"every_s": 10.0},
+                extra={"every_s": 10.0, "same_as": f"refused as {reject.reason}"},
             )
 
 
@@ -187,3 +181,7 @@ def _answered(result: Result, record_ms: F64) -> F64:
     if not refused and len(result.positions) == record_ms.size:
         return record_ms
     return record_ms[[position for i, position in enumerate(result.positions) if i not in refused]]
+
+
+def _place(chunk: Chunk, position: int) -> dict[str, object]:
+    return {"topic": chunk.topic, "partition": chunk.partition, "offset": chunk.offsets[position]}

@@ -241,6 +241,27 @@ def test_every_kind_of_learner_learns_again_after_a_reset(algorithm: str) -> Non
     assert again is not None and again < 0.2
 
 
+@pytest.mark.parametrize("on_drift", ["reset", {"widen": 0.5}])
+def test_the_errors_of_the_model_that_was_do_not_count_against_the_one_that_is(on_drift: Any) -> None:
+    m = model(["adwin", "hddm_w"], on_drift=on_drift)
+    examples = switching(8, 2000, 1000)
+    answered = next(i for i in range(0, 2000, 32) if m.predict_then_update(examples[i : i + 32]).answer)
+
+    readings = m.alarms.readings()
+
+    assert answered >= 960
+    assert sum(reading.detections for reading in readings) >= 1
+    assert [(of.level, of.statistic, of.window_events) for of in readings] == [(0, None, None)] * 2
+
+
+def test_a_reset_is_not_followed_by_another_because_of_it() -> None:
+    m = model(on_drift="reset")
+    examples = switching(8, 4000, 2000)
+    answers = [m.predict_then_update(examples[i : i + 32]).answer for i in range(0, 4000, 32)]
+
+    assert answers.count("reset") == 1
+
+
 def test_widening_lets_a_sure_learner_follow_the_new_concept() -> None:
     examples = switching(8, 6000, 4000)
     stubborn, widened = model(), model(on_drift={"widen": 0.9})

@@ -280,7 +280,7 @@ def test_keys_that_do_nothing_yet_are_told() -> None:
     [
         ("monitor: {on_drift: {widen: 0.5}}", "pa1 has no variances that could be widened"),
         ("    on_drift: reset\nmonitor: {drift: []}", "nothing watches it for drift"),
-        ("    task: regression\nmonitor: {drift: [ddm], on_drift: reset}", "nothing watches it for drift"),
+        ("    learn: false\nmonitor: {on_drift: reset}", "it is frozen"),
     ],
 )
 def test_an_answer_to_drift_that_cannot_come_is_told(text: str, told: str) -> None:
@@ -288,6 +288,24 @@ def test_an_answer_to_drift_that_cannot_come_is_told(text: str, told: str) -> No
 
     assert sentence.startswith("learners.fraud: ")
     assert told in sentence
+
+
+def test_no_detectors_may_be_said_in_words() -> None:
+    assert read(LEARNER + "monitor: {drift: none}").monitor.drift == {}
+
+
+def test_a_detector_that_is_named_twice_is_refused() -> None:
+    with pytest.raises(ConfigError, match="names adwin twice"):
+        read(LEARNER + "monitor: {drift: [adwin, {adwin: {signal: loss}}]}")
+
+
+def test_detectors_of_errors_on_a_regression_are_told() -> None:
+    told = inert(read(LEARNER + "    task: regression\nmonitor: {drift: [ddm, {adwin: {signal: error}}]}"))
+
+    assert [sentence.split(": ", 1)[1][:25] for sentence in told] == [
+        "ddm watches errors of 0 a",
+        "a regression has no error",
+    ]
 
 
 @pytest.mark.parametrize(

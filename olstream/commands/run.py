@@ -37,7 +37,7 @@ def command(config: Path) -> None:
         log.info("%s: committing, writing a checkpoint, leaving", signal.Signals(number).name)
         stop.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, told_to_stop)
     from olstream.app import App  # here, so that a mistake in the file is told without loading the compiler
 

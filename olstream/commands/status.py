@@ -55,8 +55,9 @@ def command(url: str, watch: bool, every: float, as_json: bool) -> None:
             click.echo(json.dumps(document, indent=None if watch else 2))
         return
     console = Console()
-    if not watch:
-        console.print(screen(next(documents), console))
+    if not watch or not console.is_terminal:  # a file gets one screen after the other
+        for document in documents:
+            console.print(screen(document, console))
         return
     with Live(console=console, auto_refresh=False) as live:
         for document in documents:

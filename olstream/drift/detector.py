@@ -64,7 +64,10 @@ class Detector:
 
     def update(self, value: float) -> int:
         """The level after one more value. ValueError for one that it cannot take; the state is as before."""
-        return int(self.update_many(np.array([value], np.float64))[0])
+        given = np.asarray(value)
+        if given.ndim or given.dtype.kind not in "buif":
+            raise ValueError(f"{self.name} takes numbers, not {value!r:.50}")
+        return int(self.update_many(np.array([given], np.float64))[0])
 
     def update_many(self, values: F64) -> U8:
         """The level after each of (n,) values: what `update` would have said one by one."""
@@ -77,6 +80,9 @@ class Detector:
         elif not np.all(np.isfinite(values)):
             raise ValueError(f"{self.name} takes finite numbers only")
         return self._watch(self._kept, values)
+
+    def __repr__(self) -> str:
+        return f"Detector({', '.join([repr(self.name), *(f'{key}={value!r}' for key, value in self.params.items())])})"
 
     @property
     def level(self) -> int:

@@ -148,11 +148,15 @@ class Store:
                     crash.point("aside.after")
 
     def _prune(self) -> None:
-        """Keep the newest of each of the `keep` last states: an idle worker does not push out the older ones."""
-        kept: set[str] = set()
+        """Keep the newest of each of the `keep` last states: an idle worker does not push out the older ones.
+
+        At one seq there are as many states as settings followed each other there: each may have changed the models.
+        """
+        kept, newer = 0, None
         for folder in list(newest_first(self.directory)):
-            if _seq(folder) not in kept and len(kept) < self.keep:
-                kept.add(_seq(folder))
+            state = _state(folder)
+            kept, is_new, newer = kept + (state != newer), state != newer, state
+            if is_new and kept <= self.keep:
                 continue
             crash.point("prune.before")
             doomed = folder.with_name(f".writing-{folder.name}")  # swept at the next start should we die here
@@ -161,8 +165,13 @@ class Store:
             crash.point("prune.after")
 
 
-def _seq(folder: Path) -> str:
-    return folder.name.removeprefix(PREFIX).split("-")[0]
+def _state(folder: Path) -> tuple[str, object]:
+    """What makes a checkpoint another one than its neighbour; one that is damaged is like no other."""
+    seq = folder.name.removeprefix(PREFIX).split("-")[0]
+    try:
+        return seq, read_manifest(folder)["settings"]
+    except (Damaged, StateError, OSError):
+        return seq, folder.name
 
 
 def _us() -> str:

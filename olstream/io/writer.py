@@ -40,6 +40,7 @@ class CheckpointWriter:
         self.on_failed = on_failed
         self._threads = ThreadPoolExecutor(1, "checkpoint")
         self._current: Future[None] | None = None
+        self._written_seq = -1
 
     def busy(self) -> bool:
         if self._current is None or not self._current.done():
@@ -69,4 +70,7 @@ class CheckpointWriter:
             self.on_failed(error)
             return
         self.on_written(time.monotonic() - start, size_bytes)
-        log.info("checkpoint written at seq %d, %d bytes", checkpoint.position.seq, size_bytes)
+        is_news = checkpoint.position.seq != self._written_seq
+        self._written_seq = checkpoint.position.seq
+        level = logging.INFO if is_news else logging.DEBUG  # an idle worker writes the same again and again
+        log.log(level, "checkpoint written at seq %d, %d bytes", checkpoint.position.seq, size_bytes)

@@ -171,7 +171,8 @@ def _legend(learner: Learner) -> Html:
     if learner.marks:
         flag = element("span", "▼", class_="flagged", aria_hidden="true")
         n = max(len(learner.marks), learner.drift.detections)
-        keys.append(element("span", flag, f"drift, {figures.plural(n, 'detection')}", class_="entry"))
+        only = f", the last {len(learner.marks)} shown" if n > len(learner.marks) else ""
+        keys.append(element("span", flag, f"drift, {figures.plural(n, 'detection')}{only}", class_="entry"))
     return element("p", *keys, class_="legend")
 
 
@@ -191,6 +192,8 @@ def _facts(learner: Learner) -> Html:
         ("loss, total", loss.get("total"), figures.number),
         ("best loss in hindsight", learner.hindsight_loss, figures.number),
         ("regret", learner.regret, figures.signed),
+        ("regret is of", learner.regret_rows, lambda n: figures.plural(int(n or 0), "row")),
+        ("and rows came since", learner.regret_ago, figures.count),
         ("features", learner.features, figures.count),
         ("classes", learner.classes, figures.count),
         ("norm of the weights", learner.weights_norm, figures.number),

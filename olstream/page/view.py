@@ -143,6 +143,8 @@ class Learner:
     majority: float | None = None
     no_change: float | None = None
     regret: float | None = None
+    regret_rows: int | None = None  # of its window
+    regret_ago: int | None = None  # rows that came since
     hindsight_loss: float | None = None
     features: int | None = None
     classes: int | None = None
@@ -198,9 +200,7 @@ def learners(document: Mapping[str, Any]) -> list[Learner]:
 def _learner(name: str, of: Mapping[str, Any]) -> Learner:
     history, baseline, hindsight = mapping(of.get("history")), mapping(of.get("baseline")), mapping(of.get("hindsight"))
     recent = _curve(history.get("recent"))
-    error = _windows(of.get("error"))
-    if of.get("task") == "regression":
-        error["total"] = number(of.get("mae"))
+    error = _windows(of.get("absolute_error" if of.get("task") == "regression" else "error"))
     return Learner(
         name=name,
         role=text(of.get("role")),
@@ -213,6 +213,8 @@ def _learner(name: str, of: Mapping[str, Any]) -> Learner:
         majority=number(baseline.get("majority")),
         no_change=number(baseline.get("no_change")),
         regret=number(hindsight.get("regret")),
+        regret_rows=whole(hindsight.get("rows")),
+        regret_ago=whole(hindsight.get("ago")),
         hindsight_loss=number(hindsight.get("loss")),
         updates=whole(of.get("updates")),
         updated_share=number(of.get("updated_share")),

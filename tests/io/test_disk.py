@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -69,6 +70,16 @@ def test_a_state_written_again_does_not_push_out_the_older_ones(tmp_path: Path) 
         store.save(checkpoint(seq))
 
     assert [name.split("-")[1] for name in folders(store)] == ["000000000008", "000000000009"]
+
+
+def test_each_change_of_settings_stays_though_nothing_was_learnt_between_them(tmp_path: Path) -> None:
+    store = opened(tmp_path, keep=4)
+    for offset, (seq, settings) in enumerate([(8, "a"), (9, "a"), (9, "a"), (9, "b"), (9, "b"), (9, "a")]):
+        store.save(replace(checkpoint(seq, journal_offset=offset), settings={"as": settings}))
+
+    found = [from_folder(folder) for folder in newest_first(store.directory)]
+
+    assert [(of.position.seq, of.settings["as"]) for of in found] == [(9, "a"), (9, "b"), (9, "a"), (8, "a")]
 
 
 def test_the_one_that_reaches_farthest_into_the_journal_is_the_newest_whatever_the_clock_said(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ import orjson
 import pytest
 
 from olstream.checkpoint import Checkpoint, Position
-from olstream.config import Config
+from olstream.config import Config, MonitorConfig
 from olstream.errors import StateError
 from olstream.journal import Line
 from olstream.model import digest_of
-from tests.fakes import FakeJournal, World
+from tests.fakes import FakeJournal, World, digests
 from tests.simulation.lives import live, live_through, recover
 from tests.simulation.test_crashes import config_of, records, world_of
 from tests.simulation.upkeep import as_written, verify
@@ -171,6 +171,20 @@ def test_learners_come_and_go(world: World) -> None:
 
     assert [one.difference for one in compared] == [""] * len(world.checkpoints)
     assert {len(one.checkpoint.states) for one in compared} == {2, 3}
+
+
+def test_settings_that_come_and_go_while_nothing_is_learnt_are_gone_through_again(world: World) -> None:
+    plain = config_of()
+    none = plain.model_copy(update={"monitor": MonitorConfig(drift={})})
+    live(world, none)
+    live(world, plain)
+
+    compared = verify(world, plain)
+
+    assert [one.difference for one in compared] == [""] * len(world.checkpoints)
+    newest = compared[-1].checkpoint
+    world.checkpoints.pop()  # as if it were damaged: the one before it leads to the same
+    assert digests(recover(world, plain).models) == newest.digests
 
 
 def test_where_the_settings_changed_unseen_learning_again_starts_anew(world: World) -> None:
