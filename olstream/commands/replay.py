@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from olstream import logs
+from olstream.alarms import Reading
 from olstream.checkpoint import MANIFEST, Checkpoint, Position
 from olstream.config import Config, load
 from olstream.errors import ConfigError, StateError
@@ -297,6 +298,10 @@ def _show(console: Console, replay: Replay) -> None:
     for name, model in replay.models.items():
         table.add_row(*_cells(name, model, summary["learners"][name], measures))
     console.print(table)
+    for name, model in replay.models.items():
+        for reading in model.alarms.readings():
+            if reading.detections:
+                console.print(_drift(name, reading), highlight=False, markup=False)
     if "majority" in measures:
         console.print("majority, last label: the error of always guessing that; loss: the mean one", style="dim")
 
@@ -326,6 +331,12 @@ def _cells(name: str, model: Model, of: dict[str, Any], measures: Sequence[str])
         f"{of['updates']:,}",
         f"{of['rows_per_s']:,.0f}",
     ]
+
+
+def _drift(name: str, reading: Reading) -> str:
+    n, last = reading.detections, reading.marks[-1]
+    times = "once" if n == 1 else f"{n:,} times, last"
+    return f"{name}: {reading.detector} said drift in the {reading.signal} {times} at labelled row {last:,}"
 
 
 def _percent(ratio: float | None) -> str:

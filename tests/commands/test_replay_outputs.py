@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -175,3 +177,12 @@ def main_says(replay: Replayed, *arguments: str) -> list[str]:
 
     assert main(["replay", *arguments]) == 0
     return [line.split(": ", 1)[1] for line in replay.capsys.readouterr().err.splitlines() if "routes" in line]
+
+
+def test_drift_that_was_met_is_told_below_the_table(replay: Replayed) -> None:
+    rows = [{"features": {"x": 1 - 2 * (i % 2)}, "label": (i + (i >= 300)) % 2} for i in range(600)]
+    config = replay.write("c.yaml", "learners: {a: {algorithm: arow}}")
+
+    told = replay.run(config, replay.write("f.ndjson", "\n".join(map(json.dumps, rows))))
+
+    assert re.search(r"a: adwin said drift in the error (once|\d+ times, last) at labelled row 3\d\d", told)
