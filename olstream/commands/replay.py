@@ -299,9 +299,9 @@ def _show(console: Console, replay: Replay) -> None:
         table.add_row(*_cells(name, model, summary["learners"][name], measures))
     console.print(table)
     for name, model in replay.models.items():
-        for reading in model.alarms.readings():
-            if reading.detections:
-                console.print(_drift(name, reading), highlight=False, markup=False)
+        for each in model.alarms.readings():
+            if each.detections:
+                console.print(_drift(name, each), highlight=False, markup=False)
     if "majority" in measures:
         console.print("majority, last label: the error of always guessing that; loss: the mean one", style="dim")
 
