@@ -23,6 +23,7 @@ from olstream import intact
 from olstream.history import History, is_due, note
 from olstream.learners._jit import F64, I64, U8, kernel
 from olstream.learners._score import LARGEST
+from olstream.margins import Margins
 
 Window: TypeAlias = Literal["total", "sliding", "fading"]
 CONFUSION_MAX: Final = 8  # declared classes of the confusion table; the rest are one class, `other`
@@ -51,6 +52,7 @@ class Tally:
         self.recent_errors = np.zeros(0, np.float64)  # 0 or 1; in regression how far off
         self.recent_losses = np.zeros(0, np.float64)
         self.history = History(window)
+        self.margins = Margins()
 
     def add(
         self, measured: U8, truth: I64, predicted: I64, loss: F64, absolute: F64, updates: I64, classes: int
@@ -155,6 +157,7 @@ class Tally:
             "recent_errors": errors,
             "recent_losses": losses,
             **self.history.state(),
+            **self.margins.state(),
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]], classes: int) -> None:
@@ -172,8 +175,8 @@ class Tally:
         self.recent_losses = arrays["recent_losses"][-kept:].copy() if kept else np.zeros(0, np.float64)
         if arrays["confusion"].shape == self.confusion.shape:
             self.confusion = intact.array(arrays, "confusion", np.int64, self.confusion.shape).copy()
-        if "history.life" in arrays:  # checkpoints of olstream 0.1.0 had none
-            self.history.restore(arrays)
+        self.history.restore(arrays)
+        self.margins.restore(arrays)
 
 
 def _refuse_impossible(arrays: Mapping[str, NDArray[Any]], classes: int, counts: int, sums: int) -> None:

@@ -18,6 +18,7 @@ from prometheus_client.registry import CollectorRegistry
 from olstream.config import Config, LearnerConfig
 from olstream.health import Health
 from olstream.lag import Lag
+from olstream.margins import EDGES
 from olstream.messages import Reason, label_text
 from olstream.series import Counters, Gauges, Histograms, Labels, Readings
 from olstream.standing import Board
@@ -57,7 +58,6 @@ DISK_REASONS: Final = {
 }
 CONFUSED_MAX: Final = 8  # classes of a confusion matrix: it grows with their square
 
-MARGINS: Final = (-5.0, -2.0, -1.0, -0.5, 0.0, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)  # 0 decides, at 1 a hinge loss ends
 STEPS: Final = (1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 1.0, 10.0, 100.0)
 WIDTHS: Final = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 1000.0, 10000.0)
 BATCHES: Final = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 10000.0)
@@ -186,9 +186,9 @@ class Families:
             ],
         )
         text = "Signed margins before the update; below 0 is wrong."
-        self.margin = self._histograms("margin", text, MARGINS, learner=classifiers)
+        self.margin = self._histograms("margin", text, EDGES, learner=classifiers)
         text = "Signed margins of the same rows after the update."
-        self.margin_after = self._histograms("margin_after", text, MARGINS, learner=classifiers)
+        self.margin_after = self._histograms("margin_after", text, EDGES, learner=classifiers)
         self.step_size = self._histograms("step_size", "Steps of the updates that were made.", STEPS, learner=learners)
 
     def _hindsight(self, regret: Callable[[int], Mapping[Labels, float | None]]) -> None:

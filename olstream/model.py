@@ -214,6 +214,8 @@ class Model(Knowledge):
             absolute = np.zeros(0) if self.classes is not None else _distance(admitted.target, rows.score)
             classes = 0 if self.classes is None else len(self.classes.forms)
             rows.alarms = self.alarms.add(rows.measured, rows.correct, rows.loss, self.tally.labelled)
+            if self.classes is not None:
+                self.tally.margins.add(rows.measured, rows.margin, rows.margin_after)
             self.tally.add(rows.measured, rows.truth, rows.predicted, rows.loss, absolute, rows.updates, classes)
 
     def _counts(self, rows: Rows, admitted: Admitted, learnt: Bools, novel: int, overflowed: int) -> Counts:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from threading import Event
 from typing import TYPE_CHECKING
 
+from olstream.margins import AFTER, BEFORE
+
 if TYPE_CHECKING:
     from olstream.alarms import Reading
     from olstream.history import Curve
@@ -42,6 +44,9 @@ class Standing:
     absolute_sliding: float | None = None
     absolute_fading: float | None = None
     updated_share: float | None = None  # of the labelled rows
+    margin_before: float | None = None  # means
+    margin_after: float | None = None
+    margins: Sequence[Sequence[int]] = ()  # counts, before and after, by the upper bounds `margins.EDGES`
     detectors: Sequence[Reading] = ()
     history: Mapping[str, Curve] = field(default_factory=dict)
     confusion: Sequence[Sequence[int]] = ()  # [label][predicted], of declared classes
@@ -71,6 +76,9 @@ class Standing:
             absolute_sliding=tally.mean_absolute_error("sliding"),
             absolute_fading=tally.mean_absolute_error("fading"),
             updated_share=tally.updates / tally.labelled if tally.labelled else None,
+            margin_before=tally.margins.mean(BEFORE),
+            margin_after=tally.margins.mean(AFTER),
+            margins=tally.margins.counts.tolist(),
             detectors=model.alarms.readings(),
             history=tally.history.curves(tally.classify),
             confusion=tally.confusion.tolist(),

@@ -11,6 +11,7 @@ from olstream.alarms import DRIFT, MARKS_MAX
 from olstream.config import LearnerConfig
 from olstream.families import confused
 from olstream.hidden import HIDDEN, NAMES, USER_IN_URL
+from olstream.margins import EDGES
 from olstream.metrics import Metrics
 from olstream.standing import Standing
 
@@ -64,6 +65,7 @@ def _learner(metrics: Metrics, name: str) -> dict[str, Any]:
             window: getattr(standing, f"absolute_{window}") for window in ("sliding", "fading", "total")
         },
         "updated_share": standing.updated_share,
+        "margin": _margin(standing),
         "hindsight": _hindsight(metrics, name),
         "features": standing.features,
         "classes": standing.classes,
@@ -75,6 +77,15 @@ def _learner(metrics: Metrics, name: str) -> dict[str, Any]:
         "marks": _marks(standing),
         "confusion": _confusion(learner, standing),
     }
+
+
+def _margin(standing: Standing) -> dict[str, Any] | None:
+    """Signed, of measured rows, before and after the update; counts up to each of the bounds, and above the last."""
+    if standing.margin_before is None:
+        return None
+    before, after = standing.margins
+    means = {"before": standing.margin_before, "after": standing.margin_after}
+    return {"mean": means, "bounds": EDGES, "before": before, "after": after}
 
 
 def _hindsight(metrics: Metrics, name: str) -> dict[str, Any] | None:

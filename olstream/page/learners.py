@@ -190,6 +190,8 @@ def _facts(learner: Learner) -> Html:
         ("error, total", learner.error.get("total"), shown),
         ("loss now", loss.get("sliding"), figures.number),
         ("loss, total", loss.get("total"), figures.number),
+        ("margin, mean", learner.margin_before, figures.signed),
+        ("margin after updates", learner.margin_after, figures.signed),
         ("best loss in hindsight", learner.hindsight_loss, figures.number),
         ("regret", learner.regret, figures.signed),
         ("regret is of", learner.regret_rows, lambda n: figures.plural(int(n or 0), "row")),

@@ -143,6 +143,8 @@ class Learner:
     majority: float | None = None
     no_change: float | None = None
     regret: float | None = None
+    margin_before: float | None = None  # the mean, signed
+    margin_after: float | None = None
     regret_rows: int | None = None  # of its window
     regret_ago: int | None = None  # rows that came since
     hindsight_loss: float | None = None
@@ -213,6 +215,8 @@ def _learner(name: str, of: Mapping[str, Any]) -> Learner:
         majority=number(baseline.get("majority")),
         no_change=number(baseline.get("no_change")),
         regret=number(hindsight.get("regret")),
+        margin_before=number(mapping(mapping(of.get("margin")).get("mean")).get("before")),
+        margin_after=number(mapping(mapping(of.get("margin")).get("mean")).get("after")),
         regret_rows=whole(hindsight.get("rows")),
         regret_ago=whole(hindsight.get("ago")),
         hindsight_loss=number(hindsight.get("loss")),
