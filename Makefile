@@ -17,9 +17,13 @@ N ?= 200
 demo: .venv/made
 	$(BIN)/olstream demo
 
+# Two passes beside each other: all tests, and those of the kernels again without the compiler, which are for one core.
 test: .venv/made
-	$(BIN)/pytest
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest $(KERNEL_TESTS)
+	@mkdir -p build
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -p no:cacheprovider $(KERNEL_TESTS) >build/uncompiled.log 2>&1 & beside=$$!; \
+	$(BIN)/pytest; all=$$?; \
+	echo "without the compiler:"; wait $$beside; uncompiled=$$?; cat build/uncompiled.log; \
+	exit $$((all | uncompiled))
 
 lint: .venv/made
 	$(BIN)/ruff check .
