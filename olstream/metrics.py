@@ -25,7 +25,7 @@ from olstream.health import Health
 from olstream.hindsight import Hindsight
 from olstream.lag import Lag, Partition
 from olstream.learners import base
-from olstream.learners._jit import F64
+from olstream.learners._jit import F64, I64, U8
 from olstream.messages import Chunk, Reason
 from olstream.series import BatchHistogram, Labels, Number
 from olstream.standing import Board
@@ -71,35 +71,41 @@ class _Learner:
         texts = confused(config.learners[name])
         self.confusion = [[f.confusion.at(name, label, predicted) for predicted in texts] for label in texts]
 
-    def count(self, rows: Rows) -> None:
-        counts = rows.counts
-        self.labelled.add(counts.labelled)
-        self.unlabelled.add(counts.seen - counts.labelled)
-        self.scored.add(counts.labelled)
-        self.loss.add(counts.loss)
-        self.updated.add(counts.updated)
-        self.passive.add(counts.passive)
-        self.skipped.add(counts.skipped)
-        self.unstable.add(counts.unstable)
-        self.features.add(counts.features)
-        self.novel.add(counts.novel)
-        self.overflowed.add(counts.overflowed)
-        if self.regression:
-            self.absolute_error.add(counts.absolute_error)
-            self.squared_error.add(counts.squared_error)
-        else:
-            self.mistakes.add(counts.mistakes)
+    def count(self, batches: Sequence[Rows]) -> None:
+        def total(of: str) -> Any:
+            return sum(getattr(rows.counts, of) for rows in batches)
 
-    def observe(self, rows: Rows) -> None:
-        self.widths.observe_many(rows.entries[rows.entries >= 0])
-        self.steps.observe_many(rows.step[rows.updated != 0])
-        if self.regression or not rows.counts.labelled:
+        labelled = total("labelled")
+        self.labelled.add(labelled)
+        self.unlabelled.add(total("seen") - labelled)
+        self.scored.add(labelled)
+        self.loss.add(total("loss"))
+        self.updated.add(total("updated"))
+        self.passive.add(total("passive"))
+        self.skipped.add(total("skipped"))
+        self.unstable.add(total("unstable"))
+        self.features.add(total("features"))
+        self.novel.add(total("novel"))
+        self.overflowed.add(total("overflowed"))
+        if self.regression:
+            self.absolute_error.add(total("absolute_error"))
+            self.squared_error.add(total("squared_error"))
+        else:
+            self.mistakes.add(total("mistakes"))
+
+    def observe(self, batches: Sequence[Rows]) -> None:
+        def column(of: str) -> NDArray[Any]:
+            return np.concatenate([getattr(rows, of) for rows in batches])
+
+        entries, measured = column("entries"), column("measured")
+        self.widths.observe_many(entries[entries >= 0])
+        self.steps.observe_many(column("step")[column("updated") != 0])
+        if self.regression or not measured.any():
             return
-        measured = rows.measured != 0
-        self.margin.observe_many(rows.margin[measured])
-        self.margin_after.observe_many(rows.margin_after[measured])
+        self.margin.observe_many(column("margin")[measured != 0])
+        self.margin_after.observe_many(column("margin_after")[measured != 0])
         if self.confusion:
-            _confuse(self.confusion, rows)
+            _confuse(self.confusion, measured, column("truth"), column("predicted"))
 
 
 class Metrics:
@@ -170,13 +176,14 @@ class Metrics:
 
     # Learning
 
-    def rows(self, learner: str, rows: Rows) -> None:
-        """What the live loop's model made of a batch."""
+    def rows(self, learner: str, *batches: Rows) -> None:
+        """What the live loop's model made of some batches, at least one."""
         bound = self._learners[learner]
-        bound.count(rows)
-        bound.observe(rows)
+        bound.count(batches)
+        bound.observe(batches)
         if learner in self.hindsight:
-            self.hindsight[learner].add(rows)
+            for rows in batches:
+                self.hindsight[learner].add(rows)
 
     def alarm(self, learner: str, alarm: Alarm) -> None:
         """A detector began to warn, or said drift."""
@@ -299,10 +306,10 @@ def _strange(times_ms: F64, plausible: NDArray[np.bool_]) -> int:
     return int(np.count_nonzero(~plausible & ~np.isnan(times_ms)))
 
 
-def _confuse(cells: list[list[Number]], rows: Rows) -> None:
+def _confuse(cells: list[list[Number]], measured: U8, truth: I64, predicted: I64) -> None:
     """Add each (label, prediction) pair; classes past the first few share the last cell."""
     counts = np.zeros((len(cells), len(cells)), np.int64)
-    pair(rows.measured, rows.truth, rows.predicted, counts)
+    pair(measured, truth, predicted, counts)
     for row, of_label in zip(cells, counts.tolist(), strict=True):
         for cell, count in zip(row, of_label, strict=True):
             cell.add(count)
