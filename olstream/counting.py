@@ -28,3 +28,15 @@ def pair(measured: U8, truth: I64, predicted: I64, counts: I64) -> None:
     for row in range(measured.size):
         if measured[row] != 0 and truth[row] >= 0 and predicted[row] >= 0:
             counts[min(truth[row], other), min(predicted[row], other)] += 1
+
+
+@kernel
+def implausible(times: F64, earliest: float, latest: float) -> tuple[int, float]:
+    """How many of these times lie outside, and the last one that does not; nan is no time."""
+    strange, last = 0, math.nan
+    for time in times:
+        if earliest <= time <= latest:
+            last = time
+        elif not math.isnan(time):
+            strange += 1
+    return strange, last

@@ -6,6 +6,7 @@ this process's life: a restart begins at 0, and what recovery learns again is `r
 
 from __future__ import annotations
 
+import math
 import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ from prometheus_client import GCCollector, PlatformCollector, ProcessCollector
 from olstream import __version__
 from olstream.alarms import WARNING, Alarm
 from olstream.config import Config
-from olstream.counting import pair
+from olstream.counting import implausible, pair
 from olstream.families import DISK_REASONS, KAFKA_CODES, OTHER, PRODUCE_REASONS, Families, confused, roles
 from olstream.health import Health
 from olstream.hindsight import Hindsight
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from olstream.model import Model
     from olstream.rows import Rows
 
-YEAR_2000_MS: Final = 946_684_800_000
-DAY_MS: Final = 86_400_000
+YEAR_2000_MS: Final = 946_684_800_000.0
+DAY_MS: Final = 86_400_000.0
 
 
 class _Learner:
@@ -143,7 +144,8 @@ class Metrics:
 
     def warm_up(self) -> None:
         """Compile what the first batch would wait for."""
-        BatchHistogram((0.0,), Lock()).observe(0.0)
+        BatchHistogram((0.0,), Lock()).observe_many(np.zeros(1))
+        implausible(np.zeros(1), YEAR_2000_MS, DAY_MS)
         none = np.zeros(0, np.int64)
         pair(np.zeros(0, np.uint8), none, none, np.zeros((1, 1), np.int64))
         for hindsight in self.hindsight.values():
@@ -155,11 +157,12 @@ class Metrics:
         """Records of the live loop; `ts_ms`: the times that accepted messages gave themselves. The records' times."""
         self.families.consumed.at(chunk.topic).add(len(chunk))
         record_ms = _times(chunk.timestamps)
-        plausible = self._plausible(record_ms)
-        if plausible.any():
-            self.behind.consumed((chunk.topic, chunk.partition), float(record_ms[plausible][-1]) / 1000)
-        own_ms = _times(ts_ms)
-        strange = _strange(record_ms, plausible) + _strange(own_ms, self._plausible(own_ms))
+        latest_ms = self.now() * 1000 + DAY_MS
+        strange, last_ms = implausible(record_ms, YEAR_2000_MS, latest_ms)
+        if not math.isnan(last_ms):
+            self.behind.consumed((chunk.topic, chunk.partition), last_ms / 1000)
+        if ts_ms:
+            strange += implausible(_times(ts_ms), YEAR_2000_MS, latest_ms)[0]
         self.families.implausible.at(chunk.topic).add(strange)
         return record_ms
 
@@ -300,10 +303,6 @@ def _hindsight(config: Config) -> dict[str, Hindsight]:
 
 def _times(times_ms: Sequence[int | None]) -> F64:
     return np.array(times_ms, np.float64)  # None becomes nan
-
-
-def _strange(times_ms: F64, plausible: NDArray[np.bool_]) -> int:
-    return int(np.count_nonzero(~plausible & ~np.isnan(times_ms)))
 
 
 def _confuse(cells: list[list[Number]], measured: U8, truth: I64, predicted: I64) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from threading import Lock
@@ -161,13 +162,14 @@ class Readings(Family):
 class BatchHistogram:
     """One histogram's series, filled a batch at a time."""
 
-    __slots__ = ("_counts", "_edges", "_lock", "_sum", "bounds")
+    __slots__ = ("_bounds", "_counts", "_edges", "_lock", "_sum", "bounds")
 
     def __init__(self, bounds: Sequence[float], lock: Lock) -> None:
         assert len(bounds) < BUCKETS_MAX and list(bounds) == sorted(set(bounds)), "few buckets, in order"
         self.bounds = tuple(bounds)
         # A margin that is 1 by construction comes out as 1.0000000000000002 as often as not.
         self._edges = np.asarray(bounds, np.float64) + np.abs(bounds) * 1e-9
+        self._bounds = self._edges.tolist()
         self._counts = np.zeros(len(bounds) + 1, np.int64)
         self._sum = 0.0
         self._lock = lock
@@ -176,7 +178,7 @@ class BatchHistogram:
         """Count them; values that are not finite are left out."""
         if not values.size:
             return
-        counts = np.zeros_like(self._counts)
+        counts = np.zeros(self._counts.size, np.int64)
         total = fill(self._edges, counts, values.astype(np.float64, copy=False))
         with self._lock:
             self._counts += counts
@@ -184,7 +186,11 @@ class BatchHistogram:
                 self._sum = bounded(self._sum + total)
 
     def observe(self, value: float) -> None:
-        self.observe_many(np.array([value], np.float64))
+        if math.isfinite(value):
+            place = bisect_left(self._bounds, value)
+            with self._lock:
+                self._counts[place] += 1
+                self._sum = bounded(self._sum + value)
 
     def read(self) -> tuple[list[tuple[str, float]], float]:
         """[(upper bound, values at or below it)], and the sum."""
