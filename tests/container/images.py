@@ -28,7 +28,6 @@ ALGORITHMS: Final = "arow"  # kernels of one are compiled for tests; the image t
 PACKAGES: Final = "base-files,bash,coreutils,dash,findutils,grep,sed,libstdc++6,python3,python3-venv"
 SUITE: Final = "bookworm"
 BUNDLES: Final = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
-SETTINGS: Final = ("index-url", "extra-index-url", "trusted-host", "proxy", "default-timeout")
 
 
 def build(engine: Engine) -> str:
@@ -87,7 +86,7 @@ def _certificates() -> bytes:
 
 
 def _pip() -> str:
-    """Where this machine's pip finds packages, wherever that was set."""
+    """This machine's settings of pip, wherever they were made; a file of this machine is none of the image's."""
     done = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True)
     found = dict(re.findall(r"^(?:global|user|site|:env:)\.([\w-]+)='(.*)'$", done.stdout, re.MULTILINE))
-    return "".join(f"{name} = {found[name]}\n" for name in SETTINGS if name in found)
+    return "".join(f"{name} = {value}\n" for name, value in found.items() if not value.startswith(("/", "file:")))
