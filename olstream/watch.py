@@ -78,7 +78,7 @@ class Watch:
             if result.rows.alarms or result.rows.answer:
                 self._tell_drift(chunk, result)
             if result.published:
-                metrics.produced(result.model.name, _answered(result, record_ms))
+                metrics.produced(result.model.name, _times_answered(result, record_ms))
         self._since_commit += len(chunk)
         if max(map(len, self._rows.values()), default=0) >= TOGETHER:
             self._count_rows()
@@ -190,7 +190,7 @@ class Watch:
             )
 
 
-def _answered(result: Result, record_ms: F64) -> F64:
+def _times_answered(result: Result, record_ms: F64) -> F64:
     """The times of the records that a prediction answers."""
     refused = result.rows.rejects
     if not refused and len(result.positions) == record_ms.size:
