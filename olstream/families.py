@@ -31,7 +31,8 @@ RESULTS: Final = ("updated", "passive", "skipped")
 ERRORS: Final = ("error_total", "error_sliding", "error_fading")  # of a Standing
 LOSSES: Final = ("loss_total", "loss_sliding", "loss_fading")
 BASELINES: Final = ("baseline_majority", "baseline_no_change")
-UNMATCHED: Final = ("expired", "unknown", "duplicate")
+EXPIRED: Final = "expired"
+UNMATCHED: Final = (EXPIRED, "unknown", "duplicate")
 STAGES: Final = ("poll", "decode", "vectorize", "learn", "encode", "produce", "commit", "checkpoint")
 OUTCOMES: Final = ("committed", "aborted", "resolved_committed", "resolved_resent", "lost")
 RESTORES: Final = ("fresh", "restored", "fell_back", "failed")
@@ -105,7 +106,8 @@ class Families:
         self._flow(config)
         self._quality(config, board)
         self._hindsight(regret)
-        self._labels(config)
+        self._shadows(board)
+        self._labels(config, board)
         self._drift(config, board)
         self._inputs(config)
         self._model(config, board)
@@ -197,16 +199,30 @@ class Families:
         text = "Mean loss less that of the best fixed linear model of the last rows."
         self._readings("regret", text, lambda: regret(1), "learner")
 
-    def _labels(self, config: Config) -> None:
+    def _shadows(self, board: Board) -> None:
+        def readings(name: str, text: str, figure: str) -> None:
+            self._readings(name, text, lambda: board.read_versus(figure), "learner", "champion", "window")
+
+        same = "on the rows that both measured"
+        text = f"A shadow's mean error less its champion's, {same}; below 0 the shadow is better."
+        readings("shadow_error_difference", text, "difference")
+        text = f"McNemar's statistic, {same}; above 6.635 the shadow is better, below -6.635 the champion."
+        readings("shadow_mcnemar", text, "mcnemar")
+        text = "The same as McNemar's, of differences of absolute errors: for a regression."
+        readings("shadow_paired", text, "paired")
+        text = f"Logarithm of a champion's loss over its shadow's, {same}; above 0 the shadow is better."
+        readings("shadow_q", text, "q")
+
+    def _labels(self, config: Config, board: Board) -> None:
         learners = list(config.learners)
-        text = "Labels that met no waiting prediction."
+        text = "Labels that met no waiting prediction; expired: what waited in vain."
         self.unmatched = self._counters("labels_unmatched_total", text, learner=learners, reason=UNMATCHED)
         text = "Labels whose row another worker had predicted: learnt, not measured."
         self.unmeasured = self._counters("labels_unmeasured_total", text, learner=learners)
         text = "From a row's own time to that of its label."
         self.label_delay = self._histograms("label_delay_seconds", text, DELAYS_S, learner=learners)
-        text = "Rows that wait for their label."
-        self.pending = self._gauges("pending_predictions", text, "learner")
+        text = "Predictions that wait for their label, and labels for their row."
+        self._readings("pending_predictions", text, lambda: board.read("pending"), "learner")
 
     def _drift(self, config: Config, board: Board) -> None:
         labels = ("learner", "detector", "signal")

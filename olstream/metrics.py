@@ -21,7 +21,7 @@ from olstream import __version__
 from olstream.alarms import WARNING, Alarm
 from olstream.config import Config
 from olstream.counting import implausible, pair
-from olstream.families import DISK_REASONS, KAFKA_CODES, OTHER, PRODUCE_REASONS, Families, confused, roles
+from olstream.families import DISK_REASONS, EXPIRED, KAFKA_CODES, OTHER, PRODUCE_REASONS, Families, confused, roles
 from olstream.health import Health
 from olstream.hindsight import Hindsight
 from olstream.lag import Lag, Partition
@@ -197,10 +197,21 @@ class Metrics:
             self.families.detections.at(*at).add(1)
             self.families.last_detection.at(*at).set(self.now())
 
-    def labels_unmatched(self, learner: str, n: int = 1, reason: str = "unknown") -> None:
-        """Messages with nothing but a label, whose features were not found waiting."""
-        self._learners[learner].label_only.add(n)
+    def labels_unmatched(self, learner: str, reason: str, n: int = 1) -> None:
+        """`unknown` and `duplicate`: messages with nothing but a label, of no use; `expired`: what waited in vain."""
+        if reason != EXPIRED:
+            self._learners[learner].label_only.add(n)
         self.families.unmatched.at(learner, reason).add(n)
+
+    def label_delays(self, learner: str, delays_ms: Sequence[float]) -> None:
+        """Messages with nothing but a label that met their row, by how much later they were; nan = not known."""
+        self._learners[learner].label_only.add(len(delays_ms))
+        later_s = np.maximum(np.asarray(delays_ms, np.float64), 0.0) / 1000  # a label may come before its row
+        self.families.label_delay.at(learner).observe_many(later_s)
+
+    def labels_unmeasured(self, learner: str, n: int = 1) -> None:
+        """Labels of rows that another worker had predicted."""
+        self.families.unmeasured.at(learner).add(n)
 
     def replayed(self, learner: str, n: int) -> None:
         """Of a learner that is configured no more, but is learnt again to be kept aside, there is no series."""

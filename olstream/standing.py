@@ -12,11 +12,32 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from olstream.margins import AFTER, BEFORE
+from olstream.versus import SPANS, Span, Verdict, Versus
 
 if TYPE_CHECKING:
     from olstream.alarms import Reading
     from olstream.history import Curve
     from olstream.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How a shadow stands against one champion, over the rows that both measured, as `versus` has it."""
+
+    rows: int
+    verdict: Verdict | None
+    difference: Mapping[Span, float | None]
+    q: Mapping[Span, float | None]
+    mcnemar: Mapping[Span, float | None]
+    paired: Mapping[Span, float | None]
+
+    @staticmethod
+    def of(versus: Versus) -> Compared:
+        difference, q, mcnemar, paired = (
+            {span: figure(span) for span in SPANS}
+            for figure in (versus.difference, versus.q, versus.mcnemar, versus.paired)
+        )
+        return Compared(versus.rows, versus.verdict, difference, q, mcnemar, paired)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +71,8 @@ class Standing:
     detectors: Sequence[Reading] = ()
     history: Mapping[str, Curve] = field(default_factory=dict)
     confusion: Sequence[Sequence[int]] = ()  # [label][predicted], of declared classes
+    versus: Mapping[str, Compared] = field(default_factory=dict)  # of a shadow, by champion
+    pending: int | None = None  # predictions that wait for their label, and labels for their row
 
     @staticmethod
     def of(model: Model) -> Standing:
@@ -82,6 +105,8 @@ class Standing:
             detectors=model.alarms.readings(),
             history=tally.history.curves(tally.classify),
             confusion=tally.confusion.tolist(),
+            versus={champion: Compared.of(versus) for champion, versus in getattr(model, "versus", {}).items()},
+            pending=len(model.waiting) if hasattr(model, "waiting") else None,
         )
 
 
@@ -120,4 +145,13 @@ class Board:
             (name, reading.detector, reading.signal): getattr(reading, number)
             for name, standing in self.standings.items()
             for reading in standing.detectors
+        }
+
+    def read_versus(self, figure: str) -> dict[tuple[str, ...], float | None]:
+        """{(learner, champion, window): value} of one figure of each shadow."""
+        return {
+            (name, champion, span): value
+            for name, standing in self.standings.items()
+            for champion, compared in standing.versus.items()
+            for span, value in getattr(compared, figure).items()
         }

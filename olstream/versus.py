@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from olstream import intact
 from olstream.learners._jit import F64, U8, kernel
-from olstream.learners._score import LARGEST
+from olstream.learners._score import LARGEST, clamp
 
 I8: TypeAlias = NDArray[np.int8]
 Span: TypeAlias = Literal["total", "fading"]
@@ -32,7 +32,7 @@ Verdict: TypeAlias = Literal["better", "worse", "no difference"]
 
 SPANS: Final[tuple[Span, Span]] = ("total", "fading")
 SIGNIFICANT: Final = 6.635  # chi squared with one degree of freedom exceeds it once in a hundred
-N, ERROR_MINE, ERROR_THEIRS, LOSS_MINE, LOSS_THEIRS, ONLY_MINE, ONLY_THEIRS, SQUARES = range(8)
+N, ERROR_MINE, ERROR_THEIRS, LOSS_MINE, LOSS_THEIRS, ONLY_MINE, ONLY_THEIRS, SQUARES, AHEAD = range(9)
 _ROWS_MAX: Final = 2**53  # up to here a float counts
 
 
@@ -45,7 +45,7 @@ class Versus:
     def __init__(self, classify: bool, fading: float) -> None:
         self.classify = classify
         self.fading = fading
-        self.sums = np.zeros((len(SPANS), 8))
+        self.sums = np.zeros((len(SPANS), 9))
 
     def add(
         self, measured: U8, mine_correct: I8, mine_loss: F64, theirs_correct: I8, theirs_loss: F64,
@@ -77,8 +77,8 @@ class Versus:
 
     def difference(self, span: Span = "total") -> float | None:
         """The shadow's mean error less the champion's: below 0 where the shadow is better."""
-        errors = self.errors(span)
-        return None if errors is None else errors[0] - errors[1]
+        sums = self._of(span)
+        return 0.0 - float(sums[AHEAD] / sums[N]) if self.rows else None
 
     def q(self, span: Span = "total") -> float | None:
         """log of the champion's loss over the shadow's; None where one of them has had no loss."""
@@ -93,7 +93,7 @@ class Versus:
     def paired(self, span: Span = "total") -> float | None:
         """What stands for McNemar in regression; None in classification, and while both were equally far off."""
         sums = self._of(span)
-        return None if self.classify else _signed(float(sums[ERROR_THEIRS] - sums[ERROR_MINE]), float(sums[SQUARES]))
+        return None if self.classify else _signed(float(sums[AHEAD]), float(sums[SQUARES]))
 
     @property
     def verdict(self) -> Verdict | None:
@@ -115,13 +115,15 @@ class Versus:
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on from `state`; ValueError where it is none."""
         sums = intact.array(arrays, "sums", np.float64, self.sums.shape)
-        total, fading = sums
+        total, fading = sums[:, :AHEAD]
         if not (np.all(fading >= 0.0) and np.all(fading <= total)):
             raise ValueError("sums holds a faded sum that is below 0 or above its total")
         if not (total[N] < _ROWS_MAX and total[N] == np.floor(total[N])):
             raise ValueError("sums counts no whole number of rows")
-        if total[N] == 0.0 and total.any():
+        if total[N] == 0.0 and sums.any():
             raise ValueError("sums are of no rows")
+        if np.any(sums[:, AHEAD] > sums[:, ERROR_THEIRS]) or np.any(-sums[:, AHEAD] > sums[:, ERROR_MINE]):
+            raise ValueError("sums holds a difference above both of its errors")
         mine, theirs = total[ERROR_MINE], total[ERROR_THEIRS]
         if self.classify and not (total[ONLY_THEIRS] <= mine <= total[N] and total[ONLY_MINE] <= theirs <= total[N]):
             raise ValueError("sums counts more errors than rows")
@@ -130,10 +132,7 @@ class Versus:
 
 def _signed(difference: float, squares: float) -> float | None:
     """sign(d) d² / s, also where d² is no finite number."""
-    if squares <= 0.0:
-        return None
-    root = difference / math.sqrt(squares)
-    return math.copysign(root * root, root)
+    return abs(difference) * (difference / squares) if squares > 0.0 else None
 
 
 @kernel
@@ -161,3 +160,4 @@ def _add(
                 s[ONLY_MINE] = max(theirs - mine, 0.0) + a * s[ONLY_MINE]
                 s[ONLY_THEIRS] = max(mine - theirs, 0.0) + a * s[ONLY_THEIRS]
             s[SQUARES] = min((mine - theirs) * (mine - theirs) + a * s[SQUARES], LARGEST)
+            s[AHEAD] = clamp(theirs - mine + a * s[AHEAD])  # not of the two sums: theirs may be large and alike

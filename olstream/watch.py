@@ -72,7 +72,7 @@ class Watch:
         if done.tombstones:
             metrics.tombstones(chunk.topic, done.tombstones)
         for learner, n in done.unmatched.items():
-            metrics.labels_unmatched(learner, n)
+            metrics.labels_unmatched(learner, "unknown", n)
         for result in done.results:
             self._rows[result.model.name].append(result.rows)
             if result.rows.alarms or result.rows.answer:

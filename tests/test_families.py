@@ -7,7 +7,9 @@ import re
 import shutil
 import subprocess
 import weakref
+from typing import Any
 
+import numpy as np
 import pytest
 from prometheus_client import REGISTRY
 from prometheus_client.exposition import choose_encoder, generate_latest
@@ -15,6 +17,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from olstream.families import roles
 from olstream.messages import Example, Reason
+from olstream.versus import Versus
 from tests.page import THREE, Service, example, names
 
 # Before anything happened
@@ -98,10 +101,19 @@ def test_ids_names_and_classes_add_no_series() -> None:
     assert len(service.page()) < 200_000
 
 
+def compare(model: Any, champions: set[str]) -> None:
+    """As its shadow, with all figures known."""
+    one, right, wrong = np.ones(1), np.ones(1, np.int8), np.zeros(1, np.int8)
+    model.versus = {champion: Versus(True, 0.9) for champion in champions}
+    for versus in model.versus.values():
+        versus.add(np.ones(1, np.uint8), right, one, wrong, one, one, one)
+
+
 def test_three_learners_have_less_than_a_thousand_series() -> None:
     service = Service(dict(THREE))
     for learner, label in (("fraud", 1), ("kind", "class 3"), ("price", 2.5)):
         service.take(learner, example(label=label))
+        compare(service.models[learner], {"fraud", "kind", "price"} - {learner})
     service.metrics.assigned([("events", p) for p in range(12)])
     service.metrics.lag({("events", p): (1, 5) for p in range(12)})
 

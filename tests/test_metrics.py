@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import pytest
 
+from olstream.versus import SPANS, Versus
 from tests.page import NOW_S, THREE, Service, chunk, example, names
 
 # M4
@@ -152,13 +156,90 @@ def test_a_label_without_features_is_counted_and_nothing_else() -> None:
     service = Service()
     before = service.samples()
 
-    service.metrics.labels_unmatched("fraud", 3)
+    service.metrics.labels_unmatched("fraud", "unknown", 3)
 
     after = service.samples()
     assert {series: value for series, value in after.items() if before.get(series) != value} == {
         'events_processed_total{kind="label_only",learner="fraud"}': 3,
         'labels_unmatched_total{learner="fraud",reason="unknown"}': 3,
     }
+
+
+def test_a_label_only_message_is_counted_once_whatever_becomes_of_it() -> None:
+    service = Service()
+    before = service.samples()
+
+    service.metrics.labels_unmatched("fraud", "duplicate", 2)
+    service.metrics.labels_unmatched("fraud", "expired", 5)  # predictions, not labels
+    service.metrics.label_delays("fraud", [30_000.0, -1.0, math.nan])
+    service.metrics.labels_unmeasured("fraud", 1)
+
+    samples = service.samples()
+    changed = {series: value for series, value in samples.items() if before.get(series) != value}
+    assert {series: value for series, value in changed.items() if "delay" not in series} == {
+        'events_processed_total{kind="label_only",learner="fraud"}': 5,
+        'labels_unmatched_total{learner="fraud",reason="duplicate"}': 2,
+        'labels_unmatched_total{learner="fraud",reason="expired"}': 5,
+        'labels_unmeasured_total{learner="fraud"}': 1,
+    }
+
+
+def test_delays_are_seconds_and_a_label_before_its_row_has_none() -> None:
+    service = Service()
+
+    service.metrics.label_delays("fraud", [30_000.0, -7_000.0, math.nan])
+
+    samples = service.samples()
+    assert samples['label_delay_seconds_count{learner="fraud"}'] == 2
+    assert samples['label_delay_seconds_bucket{le="10.0",learner="fraud"}'] == 1
+    assert samples['label_delay_seconds_sum{learner="fraud"}'] == 30.0
+
+
+def test_what_waits_is_counted_as_of_now() -> None:
+    service = Service()
+    model: Any = service.models["fraud"]
+
+    model.waiting = {"id 1": None, "id 2": None}
+    waiting = service.samples()['pending_predictions{learner="fraud"}']
+    model.waiting.clear()
+
+    assert (waiting, service.samples()['pending_predictions{learner="fraud"}']) == (2, 0)
+
+
+def test_a_shadow_is_compared_with_its_champion() -> None:
+    service = Service(dict(THREE), routes=[{"learner": "fraud", "shadows": ["kind"]}])
+    shadow: Any = service.models["kind"]
+    right, wrong = np.ones(20, np.int8), np.zeros(20, np.int8)
+    versus = Versus(True, 0.5)
+    shadow.versus = {"fraud": versus}
+    before = service.samples()
+
+    versus.add(np.ones(20, np.uint8), right, np.ones(20), wrong, np.full(20, 2.0), np.zeros(0), np.zeros(0))
+
+    compared = {series: value for series, value in service.samples().items() if series.startswith("shadow_")}
+    labels = {span: f'{{champion="fraud",learner="kind",window="{span}"}}' for span in SPANS}
+    assert not names(before) & names(compared)
+    assert compared == {
+        f"shadow_error_difference{labels['total']}": -1.0,
+        f"shadow_error_difference{labels['fading']}": -1.0,
+        f"shadow_mcnemar{labels['total']}": 20.0,
+        f"shadow_mcnemar{labels['fading']}": pytest.approx(2.0, abs=1e-5),
+        f"shadow_q{labels['total']}": pytest.approx(math.log(2.0)),
+        f"shadow_q{labels['fading']}": pytest.approx(math.log(2.0)),
+    }
+
+
+def test_a_regressions_comparison_has_no_mcnemar() -> None:
+    service = Service({"price": THREE["price"], "next": THREE["price"]})
+    shadow: Any = service.models["next"]
+    shadow.versus = {"price": Versus(False, 0.5)}
+    zero, two, right = np.zeros(8), np.full(8, 2.0), np.ones(8, np.int8)
+
+    shadow.versus["price"].add(np.ones(8, np.uint8), right, zero, right, two, zero, two)
+
+    compared = {series: value for series, value in service.samples().items() if series.startswith("shadow_")}
+    assert names(compared) == {"shadow_error_difference", "shadow_paired"}
+    assert compared['shadow_paired{champion="price",learner="next",window="total"}'] == pytest.approx(8.0)
 
 
 # Time

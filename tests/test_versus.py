@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from olstream.versus import ERROR_MINE, LOSS_MINE, ONLY_MINE, SIGNIFICANT, SPANS, SQUARES, N, Span, Versus
+from olstream.versus import AHEAD, ERROR_MINE, LOSS_MINE, ONLY_MINE, SIGNIFICANT, SPANS, SQUARES, N, Span, Versus
 from tests.references.versus import Versus as SlowVersus
 
 Columns = tuple[Any, ...]
@@ -122,6 +122,18 @@ def test_equally_far_off_is_no_difference() -> None:
     assert (versus.difference(), versus.paired(), versus.verdict) == (0.0, None, "no difference")
 
 
+def test_a_large_error_that_both_have_hides_no_small_difference_and_makes_none() -> None:
+    rng = np.random.default_rng(2)
+    off, right = np.full(1000, 1e6), np.ones(1000, np.int8)
+    noise = rng.normal(size=1000) * 1e-9
+    versus = Versus(False, 0.99)
+
+    versus.add(np.ones(1000, np.uint8), right, off, right, off, off + noise, off)
+
+    assert versus.verdict == "no difference"
+    assert versus.difference() == pytest.approx(((off + noise) - off).mean(), rel=1e-9)
+
+
 def test_two_equal_shadows_err_towards_no_difference() -> None:
     """Of late and of all of their lives: no more than one in a hundred is told apart, of as many as there are here."""
     rng = np.random.default_rng(5)
@@ -199,7 +211,7 @@ def test_a_state_is_a_copy_both_ways() -> None:
 
 @pytest.mark.parametrize(("place", "number"), [
     ((0, N), 10.5), ((0, N), 2.0**60), ((1, N), 11.0), ((1, SQUARES), -1.0), ((0, ERROR_MINE), 11.0),
-    ((0, ONLY_MINE), 9.0), ((0, N), 0.0), ((0, N), math.nan),
+    ((0, ONLY_MINE), 9.0), ((0, N), 0.0), ((0, N), math.nan), ((0, AHEAD), 9.0), ((1, AHEAD), -9.0),
 ])  # fmt: skip
 def test_a_state_that_no_rows_can_have_led_to_is_refused(place: tuple[int, int], number: float) -> None:
     state = told(answers("mmtbnbnbnb")).state()
@@ -212,7 +224,7 @@ def test_a_state_that_no_rows_can_have_led_to_is_refused(place: tuple[int, int],
     assert not versus.sums.any()
 
 
-@pytest.mark.parametrize("sums", [None, np.zeros((2, 7)), np.zeros((2, 8), np.float32), np.zeros(16)])
+@pytest.mark.parametrize("sums", [None, np.zeros((2, 8)), np.zeros((2, 9), np.float32), np.zeros(18)])
 def test_a_state_of_another_form_is_refused(sums: Any) -> None:
     with pytest.raises(ValueError):
         Versus(True, 0.97).restore({} if sums is None else {"sums": sums})
