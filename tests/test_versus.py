@@ -125,7 +125,7 @@ def test_equally_far_off_is_no_difference() -> None:
 def test_a_large_error_that_both_have_hides_no_small_difference_and_makes_none() -> None:
     rng = np.random.default_rng(2)
     off, right = np.full(1000, 1e6), np.ones(1000, np.int8)
-    noise = rng.normal(size=1000) * 1e-9
+    noise = rng.normal(size=1000) * 1e-10
     versus = Versus(False, 0.99)
 
     versus.add(np.ones(1000, np.uint8), right, off, right, off, off + noise, off)
