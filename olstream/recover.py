@@ -24,7 +24,7 @@ from olstream.model import Model, digest_of
 from olstream.pipeline import Processed
 from olstream.ports import Inputs, Journal, Sink, Store
 from olstream.relearn import brought_back, committed_of, learn_again, under
-from olstream.settings import differences, identity, settings
+from olstream.settings import differences, identity, same, settings
 from olstream.start import Beginning, digests
 
 log = logging.getLogger(__name__)
@@ -106,7 +106,7 @@ class Recovery:
         begins, holder = (doubtful[0].offset, doubtful[0].run) if doubtful else (opened_at + 1, self.run_id)
         position = replace(position, journal_offset=begins)
         models = self._under_todays_settings(plan, position)
-        is_changed = settings(plan.config) != settings(self.config)
+        is_changed = not same(settings(plan.config), settings(self.config))
         if is_changed:
             changes = differences(settings(plan.config), settings(self.config))
             log.info("settings have changed since the last start: %s", ", ".join(changes))

@@ -72,6 +72,11 @@ def with_settings(config: Config, settings: Json) -> Config:
     return validate(File("the checkpoint's settings", {**_stated(config), **stated}))
 
 
+def same(settings: Mapping[str, Any], others: Mapping[str, Any]) -> bool:
+    """Whether they make of records the same. The order of the learners counts: the first one is the default."""
+    return settings == others and list(settings.get("learners", ())) == list(others.get("learners", ()))
+
+
 def redacted(config: Config) -> Json:
     """The whole configuration as a file would say it, for logs and people: secrets hidden."""
     written = _stated(config)

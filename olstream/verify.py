@@ -2,7 +2,7 @@
 
 From the oldest kept checkpoint of the slot's lineage, or from the empty model, along the committed journal
 lines to each newer one: position and digest of every learner must be the same. Where settings changed, the
-checkpoint that was written before joining says where, and what comes after it is learnt under its own.
+checkpoint that was written before joining, or at a reload, says where, and what comes after it is learnt under its own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from olstream.model import Model, digest_of
 from olstream.ports import Inputs, Journal
 from olstream.recover import LOST, RUN, SINCE, begun, refuse_other_starts
 from olstream.relearn import brought_back, committed_of, learn_again, under
-from olstream.settings import with_settings
+from olstream.settings import same, with_settings
 from olstream.start import Beginning
 
 CANNOT: Final = (
@@ -146,10 +146,16 @@ class _Walk:
         """Why nothing that is known leads to this checkpoint, if that is so."""
         if checkpoint is self.start:
             return "it is the oldest"
-        on_the_way = _between(lines, self.seq, checkpoint.position.seq)
-        if checkpoint.settings != self.settings and checkpoint.facts.get("run") in {line.run for line in on_the_way}:
+        if not same(checkpoint.settings, self.settings) and not self._says_where(checkpoint, lines):
             return "the settings changed on the way, and the checkpoint that says where is gone"
         return _gone(checkpoint.facts.get(LOST, 0))
+
+    def _says_where(self, checkpoint: Checkpoint, lines: Sequence[Line]) -> bool:
+        """Whether its settings began with it: at a start, before anything was learnt, or at a reload."""
+        position, since = checkpoint.position, checkpoint.facts.get(SINCE)
+        if since is not None:
+            return list(since) == [position.lineage, position.seq]
+        return checkpoint.facts.get(RUN) not in {line.run for line in _between(lines, self.seq, position.seq)}
 
     def learn_up_to(self, lines: Sequence[Line], checkpoint: Checkpoint, inputs: Inputs) -> Iterator[int]:
         """Learn again what leads to this checkpoint, then take on its settings. Yields records as they are learnt."""
@@ -159,7 +165,7 @@ class _Walk:
         self.seq = checkpoint.position.seq
         ours = (line for line in stretch if line.lineage == checkpoint.position.lineage)
         self.offsets.update(reached(ours))  # a rollback begins where the group stands
-        if checkpoint.settings != self.settings:
+        if not same(checkpoint.settings, self.settings):
             self._take_on(checkpoint)
 
     def _take_on(self, checkpoint: Checkpoint) -> None:

@@ -173,6 +173,24 @@ def test_learners_come_and_go(world: World) -> None:
     assert {len(one.checkpoint.states) for one in compared} == {2, 3}
 
 
+def test_which_learner_stands_first_is_a_setting_too(world: World) -> None:
+    """Without routes it is the one that learns."""
+
+    def config(*names: str) -> Config:
+        said = config_of().model_dump(mode="json", by_alias=True, exclude_unset=True)
+        del said["routes"]
+        return Config.model_validate(said | {"learners": {name: said["learners"][name] for name in names}})
+
+    live(world, config("first", "second"))
+    written = len(world.checkpoints)
+    world.inputs["events", 0] += records(3, 30)
+    expected = live(world, config("second", "first"))
+
+    assert differences(world, config("second", "first")) == [""] * len(world.checkpoints)
+    del world.checkpoints[written + 1 :]  # the one that was written before joining stays
+    assert digests(recover(world, config("second", "first")).models) == expected
+
+
 def test_settings_that_come_and_go_while_nothing_is_learnt_are_gone_through_again(world: World) -> None:
     plain = config_of()
     none = plain.model_copy(update={"monitor": MonitorConfig(drift={})})
