@@ -76,6 +76,8 @@ def _learner(metrics: Metrics, name: str) -> dict[str, Any]:
         "history": {which: asdict(curve) for which, curve in standing.history.items()},
         "marks": _marks(standing),
         "confusion": _confusion(learner, standing),
+        "pending": standing.pending,
+        "versus": {champion: asdict(compared) for champion, compared in standing.versus.items()},
     }
 
 

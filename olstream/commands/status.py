@@ -96,7 +96,8 @@ def fetch(url: str) -> dict[str, Any]:
 def screen(document: dict[str, Any], console: Console) -> RenderableType:
     """All of it in one screen: the wider that is, the more columns."""
     shown = [column for column in COLUMNS if column.from_width <= console.width and column.can(console)]
-    tables = _learners(learners(document), shown), _topics(document)
+    told = learners(document)
+    tables = _learners(told, shown), *_compared(told), _topics(document)
     return Group(_head(document), *tables, *_rejected(document), _checkpoint(document))
 
 
@@ -174,6 +175,25 @@ def _learners(all_of_them: Iterable[Learner], columns: Sequence[Column]) -> Tabl
     for learner in all_of_them:
         table.add_row(*(column.cell(learner) for column in columns))
     return table
+
+
+def _compared(all_of_them: Iterable[Learner]) -> list[Table]:
+    """Shadows against their champions, where there are some."""
+    numbers = ("rows", "difference\nfaded", "\ntotal", "McNemar\nfaded", "Q\nfaded")
+    table = _table([("learner", True), ("against", True), *((heading, False) for heading in numbers), ("is", True)])
+    for learner in all_of_them:
+        for each in learner.versus:
+            table.add_row(
+                Text(learner.name),
+                Text(each.champion),
+                figures.count(each.rows),
+                learner.shown_difference(each.difference["fading"]),
+                learner.shown_difference(each.difference["total"]),
+                figures.signed(each.evidence["fading"]),
+                figures.signed(each.q["fading"]),
+                each.verdict or figures.ABSENT,
+            )
+    return [table] if table.row_count else []
 
 
 def _topics(document: dict[str, Any]) -> Table:

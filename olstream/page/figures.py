@@ -26,6 +26,10 @@ def number(value: float | None) -> str:
     return ABSENT if value is None else f"{value:.4g}"
 
 
+def signed_percent(value: float | None) -> str:
+    return ABSENT if value is None else f"{100 * value:+.2f}%"
+
+
 def signed(value: float | None) -> str:
     return ABSENT if value is None else f"{value:+.4g}"
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import yaml
 
-from olstream.page import figures, shell, together
+from olstream.page import figures, shell, together, versus
 from olstream.page.html import Html, element, name
 from olstream.page.learners import cards, overview
 from olstream.page.tables import Cell, Column, facts, table
@@ -48,6 +48,7 @@ def main(document: Document, beside: Html) -> Html:
         overview(all_learners, "Errors as they came, each prediction made before its row was learnt")
         if all_learners
         else None,
+        versus.comparison(all_learners),
         *together.of_routes(all_learners, mapping(document.get("config"))),
         *cards(all_learners),
         element("h2", "Kafka and state"),

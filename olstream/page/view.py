@@ -15,6 +15,7 @@ from typing import Any, Final
 from olstream.page import figures
 
 STATES: Final = ("stable", "warning", "drift")
+VERDICTS: Final = ("better", "worse", "no difference")
 LAST_ROWS: Final = 1000  # as many as a sliding error has by itself
 _CLASSES_MAX: Final = 100  # of a confusion table; more are no service's
 
@@ -127,6 +128,18 @@ class Bin:
 
 
 @dataclass(frozen=True, slots=True)
+class Compared:
+    """A shadow against one champion, over the rows that both measured; each figure in total and faded."""
+
+    champion: str
+    rows: int = 0
+    verdict: str | None = None
+    difference: Mapping[str, float | None] = field(default_factory=dict)  # of the errors: below 0 is better
+    evidence: Mapping[str, float | None] = field(default_factory=dict)  # McNemar's, or what a regression has instead
+    q: Mapping[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Learner:
     """Errors are ratios, in a regression mean absolute errors."""
 
@@ -159,6 +172,7 @@ class Learner:
     marks: tuple[Mark, ...] = ()
     confusion: Confusion | None = None
     calibration: tuple[Bin, ...] = ()
+    versus: tuple[Compared, ...] = ()
 
     @property
     def is_regression(self) -> bool:
@@ -167,6 +181,9 @@ class Learner:
     def shown(self, error: float | None) -> str:
         """An error as it is written: a ratio in percent, in a regression a number."""
         return figures.number(error) if self.is_regression else figures.percent(error)
+
+    def shown_difference(self, error: float | None) -> str:
+        return figures.signed(error) if self.is_regression else figures.signed_percent(error)
 
     @property
     def now(self) -> float | None:
@@ -232,6 +249,20 @@ def _learner(name: str, of: Mapping[str, Any]) -> Learner:
         life=_curve(history.get("life")),
         marks=tuple(mark for mark in map(_mark, items(of.get("marks"))) if mark),
         confusion=_confusion(mapping(of.get("confusion"))),
+        versus=tuple(_compared(name, mapping(of)) for name, of in mapping(of.get("versus")).items()),
+    )
+
+
+def _compared(champion: str, of: Mapping[str, Any]) -> Compared:
+    verdict, mcnemar = text(of.get("verdict")), _windows(of.get("mcnemar"))
+    paired = _windows(of.get("paired"))
+    return Compared(
+        champion,
+        whole(of.get("rows")) or 0,
+        verdict if verdict in VERDICTS else None,
+        _windows(of.get("difference")),
+        {window: paired[window] if value is None else value for window, value in mcnemar.items()},
+        _windows(of.get("q")),
     )
 
 

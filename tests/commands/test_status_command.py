@@ -147,6 +147,27 @@ def test_a_narrow_terminal_shows_whether_there_is_drift() -> None:
     assert "regret" not in shown
 
 
+@pytest.mark.parametrize("width", [100, 180])
+def test_shadows_are_compared_with_their_champions(width: int) -> None:
+    shown = printed(documents.shadowed(), width)
+
+    below = shown[shown.index("against") :].splitlines()
+    worse, alike = (next(line for line in below if name in line).split() for name in ("fraud-next", "fraud-late"))
+    assert max(map(len, shown.splitlines())) <= width
+    assert worse == ["fraud-next", "fraud", "120,000", "+2.28%", "+3.47%", "-11.32", "-0.2201", "worse"]
+    assert alike == ["fraud-late", "fraud", "29,000", "+0.00%", "-0.02%", "–", "–", "no", "difference"]
+
+
+def test_a_narrow_terminal_has_the_comparison_whole() -> None:
+    shown = printed(documents.shadowed(), 80)
+
+    assert all(text in shown for text in ("120,000", "+2.28%", "-11.32", "-0.2201", "difference"))
+
+
+def test_without_shadows_nobody_is_compared() -> None:
+    assert "against" not in printed(documents.document(), 120)
+
+
 def test_a_terminal_without_block_characters_gets_no_curve() -> None:
     shown = printed(documents.shadowed(), 180, encoding="ascii")
 

@@ -97,6 +97,8 @@ def learner(seed: int = 7, **others: Any) -> Document:
         },
         "marks": [mark],
         "confusion": {"classes": ["ok", "fraud"], "counts": [[90_120, 4_310], [6_982, 18_588]]},
+        "pending": 0,
+        "versus": {},
         **others,
     }  # fmt: skip
 
@@ -141,6 +143,13 @@ def regression(seed: int = 5) -> Document:
     )  # fmt: skip
 
 
+def compared(rows: int, verdict: str, **figures: tuple[float | None, float | None]) -> Document:
+    """A shadow against a champion; figures are (total, faded)."""
+    none = dict.fromkeys(("difference", "mcnemar", "paired", "q"), (None, None))
+    pairs = {figure: {"total": total, "fading": fading} for figure, (total, fading) in (none | figures).items()}
+    return {"rows": rows, "verdict": verdict, **pairs}
+
+
 def shadowed() -> Document:
     """A champion with two shadows, one of which is in drift, and a learner that is no better than guessing."""
     mark = {"labelled": 119_400, "detector": "ddm", "signal": "error"}
@@ -155,11 +164,15 @@ def shadowed() -> Document:
         drift={"level": 2, "detections": 2, "warnings": 5, "last": {**mark, "ago": 600}, "detectors": watchers},
         marks=[{"labelled": 81_400, "detector": "adwin", "signal": "error"}, mark],
         hindsight={"loss": 0.1431, "regret": 0.0612},
+        versus={"fraud": compared(
+            120_000, "worse", difference=(0.0347, 0.0228), mcnemar=(-1204.5, -11.32), q=(-0.3142, -0.2201),
+        )},
     )  # fmt: skip
     late = learner(
         13, role="shadow", algorithm="scw", seen=30_000, labelled=29_000, updates=5_000, updated_share=0.1724,
         history={"recent": history(5_000, 100, 240, 0, 13), "life": history(0, 128, 226, 0, 14)}, marks=[],
         drift={"level": 0, "detections": 0, "warnings": 0, "last": None, "detectors": watchers[:1]}, hindsight=None,
+        versus={"fraud": compared(29_000, "no difference", difference=(-0.0002, 0.0), q=(0.0101, None))},
     )  # fmt: skip
     behind = learner(
         17, algorithm="perceptron", error={"sliding": 0.231, "fading": 0.24, "total": 0.244}, hindsight=None,

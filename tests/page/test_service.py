@@ -8,10 +8,12 @@ from base64 import b64encode
 from hashlib import sha256
 from typing import Any
 
+import numpy as np
 import pytest
 
 from olstream.page import service
 from olstream.status import describe
+from olstream.versus import Versus
 from tests.page import Service, documents, example
 from tests.page.markup import Element, check, elements
 
@@ -117,6 +119,37 @@ def test_who_sees_other_rows_is_in_no_common_picture() -> None:
     document["config"]["routes"].append({"when": {"topic": "labels"}, "learner": "price", "shadows": ["fraud-next"]})
 
     assert page(document).all("section") == []
+
+
+def against(root: Element) -> list[dict[str, str]]:
+    """The comparison of shadows and champions, by heading."""
+    (told,) = (each for each in root.all("table") if each.all("caption")[0].text == "Shadows against champions")
+    head, *rows = told.cells()
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
+def test_each_shadow_is_compared_with_its_champion_on_the_same_rows() -> None:
+    worse, alike = against(page(documents.shadowed()))
+
+    assert (worse["shadow"], worse["champion"], worse["rows"]) == ("fraud-next", "fraud", "120,000")
+    assert (worse["difference, faded"], worse["difference, total"]) == ("+2.28%", "+3.47%")
+    assert (worse["McNemar, faded"], worse["McNemar, total"], worse["Q, faded"]) == ("-11.32", "-1204", "-0.2201")
+    assert (worse["the shadow is"], alike["the shadow is"]) == ("worse", "no difference")
+    assert (alike["McNemar, faded"], alike["Q, faded"]) == ("–", "–")
+
+
+def test_a_regressions_difference_is_in_its_own_unit() -> None:
+    versus = {"price": documents.compared(500, "better", difference=(-1.25, -2.5), paired=(9.0, 12.0))}
+
+    (row,) = against(page(documents.document({"next": documents.regression() | {"versus": versus}})))
+
+    assert (row["difference, faded"], row["McNemar, faded"], row["the shadow is"]) == ("-2.5", "+12", "better")
+
+
+def test_without_shadows_there_is_no_comparison() -> None:
+    captions = [each.text for each in page(documents.document()).all("caption")]
+
+    assert "Shadows against champions" not in captions
 
 
 def test_lag_is_told_by_partition_and_rejects_by_reason() -> None:
@@ -229,7 +262,7 @@ def test_many_classes_are_shown_as_the_commonest_and_all_others() -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["drift", "history", "marks", "hindsight", "mae", "updated_share", "confusion", "error"]
+    "key", ["drift", "history", "marks", "hindsight", "mae", "updated_share", "confusion", "error", "versus"]
 )
 def test_what_an_older_service_does_not_tell_is_left_out(key: str) -> None:
     document = documents.document()
@@ -290,6 +323,22 @@ def test_a_real_service_has_a_page_before_and_after_its_first_rows() -> None:
     assert row_of(after, "fraud")["labelled"] == "4"
 
 
+def test_a_real_shadows_comparison_is_on_the_page() -> None:
+    running = Service({"fraud": {}, "next": {}}, routes=[{"learner": "fraud", "shadows": ["next"]}])
+    shadow: Any = running.models["next"]
+    shadow.versus = {"fraud": Versus(True, 0.999)}
+    ones, right, wrong = np.ones(40), np.ones(40, np.int8), np.zeros(40, np.int8)
+    shadow.versus["fraud"].add(np.ones(40, np.uint8), right, ones, wrong, 2 * ones, ones, ones)
+    running.page()
+
+    told = json.loads(json.dumps(describe(running.metrics)))
+
+    assert told["learners"]["fraud"]["versus"] == {}
+    (row,) = against(page(told))
+    assert (row["rows"], row["difference, total"], row["McNemar, total"]) == ("40", "-100.00%", "+40")
+    assert (row["Q, faded"], row["the shadow is"]) == ("+0.6931", "better")
+
+
 # No text becomes markup
 
 
@@ -300,7 +349,7 @@ def test_a_hostile_text_is_shown_and_never_an_element(text: str) -> None:
         watcher = {"detector": name, "signal": name, "level": 2, "statistic": 1.0, "threshold": 1.0}
         hostile = documents.learner(
             role=name, algorithm=name, task=name, marks=[mark],
-            confusion={"classes": [name, "b"], "counts": [[3, 1], [2, 9]]},
+            confusion={"classes": [name, "b"], "counts": [[3, 1], [2, 9]]}, versus={name: documents.compared(3, name)},
             drift={"level": 2, "detections": 1, "warnings": 0, "last": {**mark, "ago": 3}, "detectors": [watcher]},
         )  # fmt: skip
         return documents.document(
