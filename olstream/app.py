@@ -39,6 +39,7 @@ from olstream.io.writer import CheckpointWriter
 from olstream.loop import Loop
 from olstream.metrics import Metrics
 from olstream.model import Model
+from olstream.pairs import refuse_unequal
 from olstream.pipeline import Pipeline
 from olstream.ports import Lost
 from olstream.recover import Recovered, Recovery
@@ -121,11 +122,12 @@ class App:
             raise KafkaError(f"no broker answers at {config.kafka['bootstrap.servers']}")
         wanted = [*config.input.topics, *self._outputs()]
         self.topics = kafka_admin.facts(admin, found, wanted)
+        inputs = {topic: self.topics[topic].partitions for topic in config.input.topics if topic in self.topics}
+        refuse_unequal(config, inputs)
         missing = [topic for topic in wanted if topic not in self.topics]
         if missing:
             raise KafkaError(kafka_admin.not_seen(admin, config, missing))
-        widest = max(self.topics[topic].partitions for topic in config.input.topics)
-        journal = kafka_admin.ensure_journal(admin, config, widest)
+        journal = kafka_admin.ensure_journal(admin, config, max(inputs.values()))
         if journal is None:
             raise KafkaError(kafka_admin.no_topic([config.journal_topic]))
         self.topics[config.journal_topic] = journal

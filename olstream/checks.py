@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from olstream.config import Config
+from olstream.pairs import MAKE_EQUAL, UNEQUAL, unequal
 
 Level: TypeAlias = Literal["ok", "note", "warn", "FAIL"]
 Topics: TypeAlias = dict[str, str]  # topic -> what it is to us, such as "predictions"
@@ -125,14 +126,12 @@ def _partitions(config: Config, seen: Seen) -> Iterator[Finding]:
     counts = {name: seen.topics[name].partitions for name in config.input.topics if name in seen.topics}
     if not counts:
         return
-    if len(set(counts.values())) > 1:
-        told = ", ".join(f"{name} has {count}" for name, count in counts.items())
+    if told := unequal(counts):
         allowed = config.join.allow_partition_mismatch
         yield Finding(
             "warn" if allowed else "FAIL",
             "partitions",
-            f"{told}: features and labels of one key may come to different slots"
-            + ("" if allowed else "; give the topics equal counts, or set join.allow_partition_mismatch"),
+            f"{told}: {UNEQUAL}" + (" (join.allow_partition_mismatch)" if allowed else f"; {MAKE_EQUAL}"),
         )
     widest = max(counts.values())
     if config.slot >= widest:

@@ -92,6 +92,8 @@ _ALIASES: Final = {
 
 # How long a dead worker's open transaction may hold readers back, unless `transaction.timeout.ms` says otherwise.
 TRANSACTION_TIMEOUT_S: Final = 10.0
+# How long a member that is dead counts as one: what clients, and brokers under KIP-848, have by default.
+SESSION_TIMEOUT_S: Final = 45.0
 # What a transaction needs beyond the commit interval: a turn of the loop, a revoke, a slow broker.
 _COMMIT_MARGIN_S: Final = 5.0
 
@@ -219,6 +221,11 @@ def too_short(commit_interval_s: float, producer: Properties) -> str | None:
 def transaction_timeout_s(producer: Properties) -> float:
     timeout_ms = number(producer, "transaction.timeout.ms")
     return TRANSACTION_TIMEOUT_S if timeout_ms is None else timeout_ms / 1000
+
+
+def session_timeout_s(consumer: Properties) -> float:
+    timeout_ms = number(consumer, "session.timeout.ms")
+    return SESSION_TIMEOUT_S if timeout_ms is None else timeout_ms / 1000
 
 
 def rules_text() -> str:

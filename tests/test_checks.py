@@ -106,9 +106,9 @@ def test_inputs_of_different_width_are_refused_unless_allowed() -> None:
     refused = found(seen, config(two))
     allowed = found(seen, config(two + "join: {allow_partition_mismatch: true}"))
 
-    assert "events has 1, labels has 3" in worst(refused, "FAIL")[0]
+    assert "events has 1 partition, labels has 3 partitions: features and labels" in worst(refused, "FAIL")[0]
     assert worst(allowed, "FAIL") == []
-    assert "events has 1, labels has 3" in worst(allowed, "warn")[0]
+    assert "events has 1 partition, labels has 3 partitions: features and labels" in worst(allowed, "warn")[0]
 
 
 def test_a_binary_learner_without_classes_over_several_partitions_is_noted() -> None:

@@ -289,10 +289,18 @@ def transaction_timeout_of(config: Config) -> float:
     return transaction_timeout_s({**config.kafka, **config.producer})
 
 
+def is_incremental(config: Config) -> bool:
+    """Whether the group assigns partitions step by step: KIP-848."""
+    return for_client("consumer", config.kafka, config.consumer).get("group.protocol") == "consumer"
+
+
 def membership(config: Config) -> dict[str, Any]:
-    """Static under the classic protocol: a killed worker that comes back takes over at once."""
-    if for_client("consumer", config.kafka, config.consumer).get("group.protocol") == "consumer":
-        return {}
+    """Static under the classic protocol: a killed worker that comes back takes over at once.
+
+    Like-numbered partitions of several topics come to one member by `range` alone.
+    """
+    if is_incremental(config):
+        return {"group.remote.assignor": "range"} if len(config.input.topics) > 1 else {}
     return {"partition.assignment.strategy": "range", "group.instance.id": f"{config.group}-{config.slot}"}
 
 

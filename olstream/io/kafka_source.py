@@ -1,52 +1,45 @@
 """Our part of the input topics, as this slot's member of the group.
 
-Where each partition begins is decided here, from the group's committed offsets and the mark in
-their metadata. Rebalance callbacks run inside `poll` and never raise: what went wrong in one is
-kept and raised after it, because an exception out of a callback loses messages in hand. In a callback our
-own consumer is asked for nothing but who it is, to assign, to unassign and to commit, and only on the callback's
-thread: another question makes the client abort the process at its next callback, and another thread waits for
-the poll that waits for it. A reader beside it answers questions.
+Where each partition begins is asked in `Starts`, and which of them may be read, where topics belong together, in
+`Pairs`. Rebalance callbacks run inside `poll` and never raise: what went wrong in one is kept and raised after it,
+because an exception out of a callback loses messages in hand. In a callback our own consumer is asked for nothing but
+who it is, to assign, to unassign and to commit, and only on the callback's thread: another question makes the client
+abort the process at its next callback, and another thread waits for the poll that waits for it. A reader beside it
+answers questions.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 
-from confluent_kafka import OFFSET_INVALID, Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
 
 from olstream import crash
 from olstream.checkpoint import Partition
 from olstream.config import Config
-from olstream.errors import KafkaError, OlstreamError, StateError
+from olstream.errors import KafkaError, OlstreamError
 from olstream.io.client import (
     REFUSED,
     Errors,
-    answered,
     client_error,
     first_message,
     is_for_good,
+    is_incremental,
     member,
-    membership,
-    reader,
     tells_of,
     to_chunk,
-    watermarks,
 )
 from olstream.io.kafka_admin import to_grant
 from olstream.io.kafka_read import KafkaJournal
-from olstream.journal import Line, ends, is_below, reached
+from olstream.io.kafka_starts import MARK, Start, Starts
+from olstream.journal import Line
 from olstream.messages import Chunk
+from olstream.pairs import Pairs, named
 from olstream.ports import Lost
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
-
-AS_THEY_STAND: Final = "with the offsets as they stand by `olstream state rollback CONFIG --to SEQ` (or empty)"
-MARK: Final = "olstream"  # in the metadata of every offset we commit: without it somebody else moved the group
 
 
 class KafkaSource:
@@ -63,27 +56,24 @@ class KafkaSource:
         on_gap: Callable[[str, int], None] = lambda _topic, _lost: None,
         in_doubt: Sequence[Line] = (),
     ) -> None:
-        """`learnt`: how far this slot has learnt each partition; a committed offset below it is a reset.
-
-        `in_doubt`: lines that did not count when the models were recovered, and will should they be committed yet.
-        """
+        """`learnt`, `in_doubt`: see `Starts`."""
         self.config = config
-        self.journal = journal
-        self.learnt = learnt
         self.errors = errors
         self.on_change = on_change
         self.on_gap = on_gap
-        self.next: dict[Partition, int] = {}  # of each partition that is ours: the next offset to hand out
+        self.given: set[Partition] = set()  # what the group gave us
+        self.next: dict[Partition, int] = {}  # of each of them that we read: the next offset to hand out
         self._unmarked: dict[Partition, int] = {}
         self._gaps: dict[Partition, int] = {}  # before some of these: so many records were lost there
         self._passed: set[Partition] = set()  # where `next` went over holes that no later record tells of
         self._overtaken: set[Partition] = set()  # retention took what they would hand out next
         self.is_rebalancing = False
-        self.in_doubt = list(in_doubt)
         self._before_revoke: Callable[[], None] = lambda: None
         self._failure: Exception | None = None
-        self._incremental = not membership(config)  # KIP-848 assigns step by step
-        self._reader = reader(config, errors)  # for questions about the group's offsets
+        self._incremental = is_incremental(config)
+        self._pairs = Pairs(config)
+        self.in_doubt = list(in_doubt)
+        self._starts = Starts(config, journal, learnt, self.in_doubt, errors)
         self.consumer: Consumer = member(config, errors, on_statistics, self._complained)
         crash.point("join.before")
         self.consumer.subscribe(
@@ -113,6 +103,7 @@ class KafkaSource:
         return not self.in_doubt
 
     def poll(self, records_max: int, timeout_s: float) -> list[Chunk]:
+        self._set_aside()
         self._go_past_gaps()
         # consume(n, t) waits for n messages or all of t; this waits for the first and takes what is there.
         first = first_message(self.consumer, timeout_s)
@@ -121,6 +112,7 @@ class KafkaSource:
             messages = [first, *self.consumer.consume(records_max - 1, 0)] if records_max > 1 else [first]
         self._raise_failure()
         self.errors.raise_if_refused()
+        self._pairs.refuse_split()
         chunks = list(self._chunks(messages))
         if not chunks:
             self._go_over_holes()
@@ -219,146 +211,66 @@ class KafkaSource:
 
     def _take(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         crash.point("take.before")
-        starts = self._starts(partitions) if partitions else {}
-        self.next.update(starts)
+        self.given.update((tp.topic, tp.partition) for tp in partitions)
+        if partitions and len(self.config.input.topics) > 1:
+            self._pairs.count(self._starts.counts())
+        self._pairs.look(self.given)
+        starts = self._starts.of(sorted(self.given - self._pairs.waiting - self.next.keys()))
+        for at, start in starts.items():
+            self._begin_at(at, start)
+        begun = {at: self.next[at] for at in starts}
         if self._incremental:
-            consumer.incremental_assign(_with_offsets(starts))
+            consumer.incremental_assign(_with_offsets(begun))
         else:
-            consumer.assign(_with_offsets(starts))
+            consumer.assign(_with_offsets(self.next))
         self.errors.accepted()
         crash.point("take.after")
-        log.info("assigned %s", _told(starts))
+        log.info("assigned %s", _told(begun))
         self.on_change("assigned", self.next)
 
     def _give_up(self, consumer: Consumer, partitions: list[TopicPartition], kind: str) -> None:
         crash.point("revoke.before")
-        for tp in partitions:
-            self.next.pop((tp.topic, tp.partition), None)
-            self._unmarked.pop((tp.topic, tp.partition), None)
-            self._gaps.pop((tp.topic, tp.partition), None)
+        gone = {(tp.topic, tp.partition) for tp in partitions}
+        self.given -= gone
+        self._pairs.look(self.given)
+        read = self._forget(gone)
         if self._incremental:
-            consumer.incremental_unassign(partitions)
+            consumer.incremental_unassign(read)
         else:
             consumer.unassign()
         crash.point("revoke.after")
-        log.info("%s %s", kind, ", ".join(f"{tp.topic}[{tp.partition}]" for tp in partitions))
+        log.info("%s %s", kind, named(gone))
         self.on_change(kind, self.next)
 
-    # Where a partition begins.
+    def _forget(self, gone: Set[Partition]) -> list[TopicPartition]:
+        """Those among them that we have read so far: the client knows of no others."""
+        read = sorted(gone & self.next.keys())
+        for at in read:
+            del self.next[at]
+            self._unmarked.pop(at, None)
+            self._gaps.pop(at, None)
+        return [TopicPartition(*at) for at in read]
 
-    def _starts(self, partitions: list[TopicPartition]) -> dict[Partition, int]:
-        self._settle(partitions)
-        starts: dict[Partition, int] = {}
-        strangers: dict[Partition, int] = {}
-        for tp in self._committed(partitions):
-            at = tp.topic, tp.partition
-            if tp.offset >= 0 and (tp.metadata or "").startswith(MARK):
-                starts[at] = tp.offset
-            else:
-                strangers[at] = tp.offset
-        if strangers:
-            self._refuse_reset(strangers)
-            fresh_topics = self._topics_without_any_offset({topic for topic, _ in strangers})
-            for at, offset in strangers.items():
-                starts[at] = offset if offset >= 0 else self._first(at, at[0] in fresh_topics)
-        for at, start in starts.items():
-            self._refuse_behind(at, start)
-            starts[at] = self._past_gap(at, start)
-            if at in strangers or starts[at] > start:
-                self._unmarked[at] = starts[at]
-        return starts
+    def _begin_at(self, at: Partition, start: Start) -> None:
+        self.next[at] = start.offset
+        if not start.is_ours:
+            self._unmarked[at] = start.offset
+        if start.lost:
+            self._gaps[at] = start.lost
 
-    def _settle(self, taken: Iterable[TopicPartition]) -> None:
-        """Whoever wrote the lines in doubt has committed by now, or cannot any more."""
-        if not self.in_doubt:
+    # Between polls.
+
+    def _set_aside(self) -> None:
+        """Half a pair is read no further: the other half went away, or is new. What was read of it is committed."""
+        if not self._pairs.waiting & self.next.keys():
             return
-        named = [TopicPartition(*at) for at in reached(self.in_doubt)]
-        committed = {(tp.topic, tp.partition): tp.offset for tp in self._committed(named)}
-        if any(is_below(line, committed) for line in self.in_doubt):
-            raise Lost("an earlier life of this slot has committed after we had looked")
-        # A static member has its forerunner's place; without names that one may still hold what was not taken yet.
-        ours = {(tp.topic, tp.partition) for tp in taken}
-        self.in_doubt = [line for line in self.in_doubt if self._incremental and not ours & reached([line]).keys()]
-
-    def _committed(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        found = self._ask(
-            lambda timeout_s: self._reader.committed(partitions, timeout_s),
-            f"what group {self.config.group} has committed",
-        )
-        for tp in found:
-            if tp.error is not None:
-                raise KafkaError(f"cannot read the committed offset of {tp.topic}[{tp.partition}]: {tp.error.str()}")
-        return found
-
-    def _refuse_reset(self, strangers: Mapping[Partition, int]) -> None:
-        """An offset without our mark, of a partition that some slot's journal names: the group was reset.
-
-        Where it is the very offset up to which the group has learnt, it was put back, and all is well.
-        """
-        for (topic, partition), end in sorted(ends(self.journal.read_all_slots(), strangers).items()):
-            offset = strangers[topic, partition]
-            if offset == end:
-                continue
-            found = "has no committed offset any more" if offset == OFFSET_INVALID else f"was set to offset {offset}"
-            raise StateError(
-                f"group {self.config.group} has learnt {topic}[{partition}] up to offset {end}, which now {found} by "
-                f"other hands: stop all its workers and set it to {end}, or go on {AS_THEY_STAND}"
-            )
-
-    def _refuse_behind(self, at: Partition, start: int) -> None:
-        if self.config.guarantee == "exactly_once" and start < self.learnt.get(at, 0):
-            raise StateError(
-                f"the committed offset {start} of {at[0]}[{at[1]}] lies below what this slot has learnt "
-                f"({self.learnt[at]}): stop all its workers and set it to that, or go on {AS_THEY_STAND}"
-            )
-
-    def _topics_without_any_offset(self, topics: set[str]) -> set[str]:
-        """`input.start` is for topics that are new to the group; a partition added later starts at its beginning."""
-        fresh = set()
-        for topic in topics:
-            if all(tp.offset < 0 for tp in self._committed_everywhere(topic)):
-                fresh.add(topic)
-        return fresh
-
-    def _committed_everywhere(self, topic: str) -> list[TopicPartition]:
-        def ask(timeout_s: float) -> list[TopicPartition]:
-            partitions = self._reader.list_topics(topic, timeout_s).topics[topic].partitions
-            return self._reader.committed([TopicPartition(topic, p) for p in partitions], timeout_s)
-
-        return self._ask(ask, f"what group {self.config.group} has committed of {topic}")
-
-    def _first(self, at: Partition, fresh: bool) -> int:
-        low: int
-        high: int  # the stable end: what is in an open transaction is still to come
-        low, high = self._ask(
-            lambda timeout_s: watermarks(self._reader, *at, timeout_s),
-            f"the offsets of {at[0]}[{at[1]}]",
-        )
-        return high if fresh and self.config.input.start == "latest" else low
-
-    def _past_gap(self, at: Partition, start: int) -> int:
-        """`start`, or where the partition begins now if retention was faster than we."""
-        low, high = self.journal.watermarks.of(*at)
-        where = f"{at[0]}[{at[1]}]"
-        if start > high:
-            raise StateError(
-                f"the committed offset {start} of {where} lies past its end {high}: the topic was made anew or "
-                "truncated; begin with a new `group`, or stop all workers and go on at the end with `olstream state "
-                "rollback`"
-            )
-        if start >= low:
-            return start
-        lost = low - start
-        if self.config.input.on_gap == "fail":
-            raise StateError(
-                f"retention took {lost} records of {where} that were not read yet (offsets {start} to {low}): "
-                "set input.on_gap: skip to go on without them, or restore the topic"
-            )
-        self._gaps[at] = lost
-        return low
-
-    def _ask(self, ask: Callable[[float], T], what: str) -> T:
-        return answered(self._reader, ask, what, self.config.kafka_wait_s, self.journal.alive)
+        self._before_revoke()
+        halves = self._forget(self._pairs.waiting)
+        if self._incremental:
+            self.consumer.incremental_unassign(halves)
+        else:
+            self.consumer.assign(_with_offsets(self.next))
+        self.on_change("assigned", self.next)
 
     def _go_over_holes(self) -> None:
         """Other people's transactions end in markers, and aborted ones are only holes: no record tells of them."""
@@ -374,7 +286,8 @@ class KafkaSource:
         if overtaken:
             self._before_revoke()
         for at in sorted(overtaken):
-            self.next[at] = self._unmarked[at] = self._past_gap(at, self.next[at])
+            start = self._starts.past_gap(at, self.next[at])
+            self._begin_at(at, Start(start.offset, False, start.lost))
         if overtaken:  # the client has stopped fetching them and lets nobody seek there: they are assigned anew
             if self._incremental:
                 self.consumer.incremental_unassign([TopicPartition(*at) for at in overtaken])
