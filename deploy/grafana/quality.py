@@ -145,9 +145,10 @@ def state(text: str, color: str, above: float | None, below: float | None, index
 
 
 def quality() -> Json:
-    five = "learner:olstream_error_ratio:rate5m"
-    champions = 'max by (job, learner) (olstream_learner_info{job=~"$job",role="champion"})'
-    champion_error = f'max by (job) ({five}{{job=~"$job"}} * on (job, learner) group_left () {champions})'
+    error = f"olstream_windowed_error_ratio{{{LEARNER}}}"
+    faded = f'{LEARNER},window="fading"'
+    ahead = f"olstream_shadow_error_difference{{{faded}}} and on (job, instance, learner) {error}"
+    sure = f"olstream_shadow_mcnemar{{{faded}}} or olstream_shadow_paired{{{faded}}}"
     hits = f'olstream_confusion_total{{{LEARNER},label="$class",predicted="$class"}}'
     said, there = (f'olstream_confusion_total{{{LEARNER},{side}="$class"}}' for side in ("predicted", "label"))
     return row(
@@ -157,7 +158,7 @@ def quality() -> Json:
             "In all, over the last rows, and faded; the mean over the instances. Dashed: who always says the commonest "
             "class, and the last label.",
             "percentunit",
-            query(f"avg by (learner, window) (olstream_windowed_error_ratio{{{LEARNER}}})", "{{learner}} {{window}}"),
+            query(f"avg by (learner, window) ({error})", "{{learner}} {{window}}"),
             query(
                 f"min by (learner, baseline) (olstream_baseline_error_ratio{{{LEARNER}}})", "{{learner}} {{baseline}}"
             ),
@@ -168,11 +169,15 @@ def quality() -> Json:
         ),
         lines(
             "Shadows against the champion",
-            "Difference in error over 5 minutes: below 0 a shadow is better. Of several champions, against the worst.",
+            "Difference in error of classifiers on the same records: below 0 a shadow is better. Dashed, to the right: "
+            "McNemar's statistic (in a regression the same of absolute errors). By chance it is above 6.635, where the "
+            "shadow is better, or below -6.635 once in a hundred. Both faded, the mean over the instances.",
             "percentunit",
-            query(f"{ruled(five)} - on (job) group_left () {champion_error}", "{{learner}}"),
+            query(f"avg by (learner, champion) ({ahead})", "{{learner}} against {{champion}}"),
+            query(f"avg by (learner, champion) ({sure})", "{{learner}} against {{champion}}, McNemar"),
+            overrides=[override("B", **DASHED, custom__axisPlacement="right", unit="short")],
             width=12,
-            empty=NO_LABELS,
+            empty="no shadows, or no labels",
             colors=steps("green", 0, "red"),
         ),
         lines(

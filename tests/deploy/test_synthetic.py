@@ -134,16 +134,31 @@ def test_a_new_champion_is_marked_and_a_restart_is_not(tmp_path: Path) -> None:
     assert answers(marks()["Champion"], a_new_champion(), expected, after_s, tmp_path) == ""
 
 
-def test_shadows_are_held_against_the_champion_of_all_workers(tmp_path: Path) -> None:
+def shadows() -> Series:
+    """Two workers, of which each has a shadow of its own, and a regression, whose errors are no ratios."""
     series = {}
-    for instance in ("a", "b"):
-        for learner, role, wrong in (("now", "champion", 4), ("next", "shadow", 2)):
-            of = {"instance": instance, "learner": learner}
-            series[at("olstream_learner_info", **of, role=role)] = f"1x{STEPS}"
-            series[at("olstream_scored_events_total", **of)] = f"0+20x{STEPS}"
-            series[at("olstream_mistakes_total", **of)] = f"0+{wrong}x{STEPS}"
+    for instance, difference, mcnemar in (("a", -0.3, 20), ("b", 0.1, -4)):
+        of = {"instance": instance, "learner": "next"}
+        against = {**of, "champion": "now", "window": "fading"}
+        series[at("olstream_windowed_error_ratio", **of, window="total")] = f"0.2x{STEPS}"
+        series[at("olstream_windowed_error_ratio", **of, window="fading")] = f"0.2x{STEPS}"
+        series[at("olstream_shadow_error_difference", **against)] = f"{difference}x{STEPS}"
+        series[at("olstream_shadow_mcnemar", **against)] = f"{mcnemar}x{STEPS}"
+        series[at("olstream_shadow_mcnemar", **{**against, "window": "total"})] = f"900x{STEPS}"
+    price = {"learner": "price-next", "champion": "price", "window": "fading"}
+    series[at("olstream_shadow_error_difference", **price)] = f"-250x{STEPS}"
+    series[at("olstream_shadow_paired", **price)] = f"12x{STEPS}"
+    return series
 
-    expr = queries()["quality: Shadows against the champion: A"]
 
-    expected = {'{job="olstream", learner="now"}': 0.0, '{job="olstream", learner="next"}': -0.1}
-    assert answers(f"round({expr}, 0.001)", series, expected, TWO_MINUTES, tmp_path) == ""
+@pytest.mark.parametrize(
+    ("letter", "expected"),
+    [
+        ("A", {'{learner="next", champion="now"}': -0.1}),
+        ("B", {'{learner="next", champion="now"}': 8.0, '{learner="price-next", champion="price"}': 12.0}),
+    ],
+)
+def test_shadows_are_held_against_the_champion_of_all_workers(letter: str, expected: Samples, tmp_path: Path) -> None:
+    expr = queries()[f"quality: Shadows against the champion: {letter}"]
+
+    assert answers(f"round({expr}, 0.001)", shadows(), expected, TWO_MINUTES, tmp_path) == ""

@@ -68,14 +68,18 @@ class Stream:
 
 
 def made(service: ServiceFactory) -> Running:
-    """A champion and its shadow, and a regression beside them."""
+    """A champion and its shadow, and a regression and its own beside them."""
     return service(
         learners={
             "now": {"algorithm": "arow", "task": "binary", "classes": [0, 1]},
             "next": {"algorithm": "pa1", "task": "binary", "classes": [0, 1]},
             "price": {"algorithm": "pa2", "task": "regression"},
+            "price-next": {"algorithm": "pa1", "task": "regression"},
         },
-        routes=[{"when": {"learner": "price"}, "learner": "price"}, {"learner": "now", "shadows": ["next"]}],
+        routes=[
+            {"when": {"learner": "price"}, "learner": "price", "shadows": ["price-next"]},
+            {"learner": "now", "shadows": ["next"]},
+        ],
         monitor={
             "drift": {"adwin": {}, "page_hinkley": {}},
             "hindsight": {"window": 500, "every": 200},
