@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from olstream.classes import Classes
 from olstream.learners._jit import F64, I64
-from olstream.messages import Example, Reason, Reject, SparseRow, label_text
+from olstream.messages import Example, Label, Reason, Reject, SparseRow, label_text
 from olstream.vocabulary import Form
 
 Bools: TypeAlias = NDArray[np.bool_]
@@ -45,6 +45,11 @@ class Admission:
     def __init__(self, classes: Classes | None, class_weights: Mapping[str, float]) -> None:
         self.classes = classes
         self.class_weights = class_weights
+
+    def refusal(self, label: Label) -> Reject | None:
+        """Why a row with this label would be refused, if it would."""
+        found = _value(label) if self.classes is None else self.classes.find(label)
+        return found if isinstance(found, Reject) else None
 
     def admit(self, examples: Sequence[Example], form: Form, learns: bool, barred: Bools | None) -> Admitted:
         """`learns`: rows with a label and a weight are going to be learnt, but for the barred ones."""
@@ -130,7 +135,7 @@ class Admission:
     def _truth(self, index: int) -> int:
         """The index, where a class is known there."""
         assert self.classes is not None
-        return index if index < len(self.classes.forms) and self.classes.forms[index] is not None else -1
+        return index if self.classes.is_known(index) else -1
 
 
 _NUMBERS = {int, float, type(None)}

@@ -100,6 +100,10 @@ class Classes:
         place = self._place(text)
         return Reject(Reason.UNKNOWN_LABEL, self._why_not(text)) if place is None else place
 
+    def is_known(self, index: int) -> bool:
+        """Whether there is a class at this index, and not only a place for one."""
+        return index < len(self.forms) and self.forms[index] is not None
+
     def _why_not(self, text: str) -> str:
         """Why a label has no place here."""
         if self.binary and not self.closed:

@@ -17,9 +17,14 @@ from numpy.typing import NDArray
 from olstream.learners._jit import I64, U8, kernel
 from olstream.learners._state import BIAS, UNSEEN, of_columns
 from olstream.vocabulary import CATEGORY, FIRST_NAMED, HASH_SHOWN, NAME_HASHED, OVERFLOW, OVERFLOW_SHOWN, TEXT_HASHED
+from olstream.waiting_state import PREFIX
 
 IDENTITY: Final = ("algorithm", "task", "params", "bias", "scale", "multiclass")
 
+# What is the slot's, or of two learners, and not of the learner alone
+HIDDEN: Final = ("versus.", f"{PREFIX}places", f"{PREFIX}settled")
+
+_NOT_OF_FEATURES: Final = ("tally.", "drift.", "versus.", PREFIX)
 _OVERFLOW_SHOWN, _HASH_SHOWN, _HEX = (
     np.frombuffer(text.encode(), np.uint8) for text in (OVERFLOW_SHOWN, HASH_SHOWN, "0123456789abcdef")
 )
@@ -36,9 +41,11 @@ def digest_of(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> st
     digest.update(np.diff(ends, prepend=0)[order].data)
     digest.update(_gathered(shown, ends, order).data)
     columns = np.concatenate([[BIAS, UNSEEN], FIRST_NAMED + order])
-    without = {key: array for key, array in arrays.items() if key.startswith(("tally.", "drift."))}
+    without = {key: array for key, array in arrays.items() if key.startswith(_NOT_OF_FEATURES)}
     by_column = {key: arrays[key] for key in arrays.keys() - without.keys() if not key.startswith("vocabulary.")}
-    ordered = of_columns(by_column, columns) | without
+    ordered = of_columns(by_column, columns) | {
+        key: array for key, array in without.items() if not key.startswith(HIDDEN)
+    }
     for key, array in sorted(ordered.items()):
         digest.update(f"{key} {array.dtype.str} {array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)

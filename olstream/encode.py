@@ -6,13 +6,14 @@ is not finite would be written as null (msgspec), never as NaN.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from olstream.messages import Chunk, Example, Headers, Label, Outgoing, Reject
 from olstream.rows import Rows
+from olstream.waiting import Row, delay_of
 
 LONGEST_BYTES: Final = 900_000  # of a key, or a dead letter's value: below the 1 MB that brokers take by default
 CUT_BYTES: Final = 1024
@@ -59,6 +60,19 @@ class ScoredShadowPrediction(ScoredPrediction, gc=False):
     shadow: bool = True
 
 
+class Outcome(msgspec.Struct, gc=False):
+    """A late label beside the prediction that was made when its features came."""
+
+    id: str | int | None
+    learner: str
+    prediction: Any
+    score: float
+    label: Label | None
+    loss: float
+    correct: bool | None
+    delay_ms: int | None
+
+
 class Encoder:
     """Writes the predictions of one learner in one role."""
 
@@ -102,6 +116,27 @@ class Encoder:
             (None, None) if row in rows.rejects else (rows.scores_of(row), rows.probabilities_of(row))
             for row in range(len(rows))
         ]
+
+
+def outcomes(
+    learner: str,
+    chunk: Chunk,
+    positions: Sequence[int],
+    examples: Sequence[Example],
+    rows: Rows,
+    late: Mapping[int, Row],
+) -> dict[int, bytes]:
+    """By position in the chunk, of each late row that this slot had predicted."""
+    values: dict[int, bytes] = {}
+    scores, labels = rows.score.tolist(), _labels(examples, rows)
+    predictions = _predictions(rows, scores)
+    for k, row in late.items():
+        if row.is_measured:
+            delay_ms = delay_of(row, examples[k].ts_ms, chunk.timestamps[positions[k]])
+            loss, correct = float(rows.loss[k]), _CORRECT[int(rows.correct[k])]
+            outcome = Outcome(row.id, learner, predictions[k], scores[k], labels[k], loss, correct, delay_ms)
+            values[positions[k]] = msgspec.json.encode(outcome)
+    return values
 
 
 def dead_letter(chunk: Chunk, i: int, reject: Reject) -> tuple[bytes | None, bytes | None, Headers]:

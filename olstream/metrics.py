@@ -21,7 +21,7 @@ from olstream import __version__
 from olstream.alarms import WARNING, Alarm
 from olstream.config import Config
 from olstream.counting import implausible, pair
-from olstream.families import DISK_REASONS, EXPIRED, KAFKA_CODES, OTHER, PRODUCE_REASONS, Families, confused, roles
+from olstream.families import DISK_REASONS, KAFKA_CODES, OTHER, PRODUCE_REASONS, Families, confused, roles
 from olstream.health import Health
 from olstream.hindsight import Hindsight
 from olstream.lag import Lag, Partition
@@ -76,10 +76,10 @@ class _Learner:
         def total(of: str) -> Any:
             return sum(getattr(rows.counts, of) for rows in batches)
 
-        labelled = total("labelled")
-        self.labelled.add(labelled)
-        self.unlabelled.add(total("seen") - labelled)
-        self.scored.add(labelled)
+        scored, late = total("labelled"), total("late") - total("unmeasured")
+        self.labelled.add(scored - late)
+        self.unlabelled.add(total("seen") - scored + late)
+        self.scored.add(scored)
         self.loss.add(total("loss"))
         self.updated.add(total("updated"))
         self.passive.add(total("passive"))
@@ -198,14 +198,15 @@ class Metrics:
             self.families.last_detection.at(*at).set(self.now())
 
     def labels_unmatched(self, learner: str, reason: str, n: int = 1) -> None:
-        """`unknown` and `duplicate`: messages with nothing but a label, of no use; `expired`: what waited in vain."""
-        if reason != EXPIRED:
-            self._learners[learner].label_only.add(n)
+        """`duplicate`: a label too many; what waited in vain: `expired` a row, `unknown` a label."""
         self.families.unmatched.at(learner, reason).add(n)
 
+    def label_only(self, learner: str, n: int = 1) -> None:
+        """Messages with nothing but a label."""
+        self._learners[learner].label_only.add(n)
+
     def label_delays(self, learner: str, delays_ms: Sequence[float]) -> None:
-        """Messages with nothing but a label that met their row, by how much later they were; nan = not known."""
-        self._learners[learner].label_only.add(len(delays_ms))
+        """Labels that met their row, by how much later they were; nan = not known."""
         later_s = np.maximum(np.asarray(delays_ms, np.float64), 0.0) / 1000  # a label may come before its row
         self.families.label_delay.at(learner).observe_many(later_s)
 

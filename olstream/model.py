@@ -11,7 +11,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from olstream.admit import Admission, Admitted, Bools
+from olstream import waiting_state
+from olstream.admit import Admission, Admitted, Bools, form_of
 from olstream.alarms import Alarms
 from olstream.classes import Classes
 from olstream.confidence import decide_binary, decide_multiclass
@@ -20,6 +21,7 @@ from olstream.digest import IDENTITY, digest_of
 from olstream.errors import ConfigError, StateError
 from olstream.evaluate import SEEN, UPDATES, Tally
 from olstream.knowledge import Knowledge
+from olstream.late import as_predicted, made_of
 from olstream.learners import _cache, base
 from olstream.learners._jit import F64
 from olstream.learners._state import BIAS, UNSEEN, LinearState
@@ -27,7 +29,9 @@ from olstream.messages import Example, Label, Reject, SparseRow
 from olstream.rows import Counts, Rows
 from olstream.scale import Scaler
 from olstream.vectorize import Batch, vectorize
+from olstream.versus import Versus
 from olstream.vocabulary import Vocabulary
+from olstream.waiting import Row, Waiting
 from olstream.watched import watched
 from olstream.weights import vectors
 from olstream.words import Words
@@ -41,6 +45,8 @@ Named: TypeAlias = dict[str, NDArray[Any]]
 
 BUCKETS_PART: Final = 16  # of the features of a full covariance: so many buckets for the rest
 ANSWERED_EVERY: Final = 32  # rows: what follows from drift is done between two of these, as ADWIN's cuts are
+NONE_LATE: Final[Mapping[int, Row]] = {}
+EXACT: Final = 2**53  # integers below it are doubles
 AT_ONCE: Final = 500  # rows of many: what the first of them bring makes the others fast
 
 
@@ -68,6 +74,8 @@ class Model(Knowledge):
         self._admission = Admission(self.classes, config.class_weights)
         self.tally = Tally(classify, monitor.window, monitor.fading, len(config.classes or ()))
         self.alarms = Alarms(watched(monitor, self.task))
+        self.waiting = Waiting()
+        self.versus: dict[str, Versus] = {}  # by the champion that it is a shadow of
         self._monitor = monitor
         self._on_drift = config.on_drift or monitor.on_drift
         self.vectorize = vectorize  # an attribute, so that its time can be taken
@@ -79,21 +87,30 @@ class Model(Knowledge):
             return features.names_max, features.overflow_buckets
         return min(features.names_max, most), min(features.overflow_buckets, max(1, most // BUCKETS_PART))
 
-    def predict_then_update(self, examples: Sequence[Example], barred: Bools | None = None) -> Rows:
+    def predict_then_update(
+        self, examples: Sequence[Example], barred: Bools | None = None, late: Mapping[int, Row] = NONE_LATE
+    ) -> Rows:
         """Score each row, measure it against its label, learn from it: in this order, row by row.
 
-        `barred` rows are scored only: not all their numbers were finite.
+        `barred` rows are scored only: not all their numbers were finite. `late` rows, by position, were predicted
+        before and are no new ones: what was predicted then is measured.
         """
-        rows = self._run(examples, self.config.learn, barred)
+        rows = self._run(examples, self.config.learn, barred, late)
         self.tally.counts[SEEN] += rows.counts.seen
         self.tally.counts[UPDATES] += rows.counts.updated
+        self.waiting.joined += rows.counts.late
         rows.answer = self._answer_drift()
         return rows
 
     @property
     def room(self) -> int:
         """How many rows may come at once. Drift is answered at the same rows however a stream is cut into batches."""
-        return ANSWERED_EVERY - self.tally.seen % ANSWERED_EVERY if self._acts else sys.maxsize
+        return ANSWERED_EVERY - self._taken % ANSWERED_EVERY if self._acts else sys.maxsize
+
+    @property
+    def _taken(self) -> int:
+        """Rows so far, late ones included."""
+        return self.tally.seen + self.waiting.joined
 
     @property
     def _acts(self) -> bool:
@@ -102,7 +119,7 @@ class Model(Knowledge):
     def _answer_drift(self) -> str | None:
         alarms = self.alarms
         alarms.unanswered &= self._acts
-        if not alarms.unanswered or self.tally.seen % ANSWERED_EVERY:
+        if not alarms.unanswered or self._taken % ANSWERED_EVERY:
             return None
         alarms.answered()
         if self._on_drift.action == "reset":
@@ -114,7 +131,7 @@ class Model(Knowledge):
     def predict(self, examples: Sequence[Example]) -> Rows:
         """Score the rows; nothing of the model changes."""
         unlabelled = [Example(features=example.features) for example in examples]
-        return self._run(unlabelled, False, None)
+        return self._run(unlabelled, False, None, NONE_LATE)
 
     def warm_up(self) -> None:
         """Compile every kernel that rows will need, on rows of a model that is thrown away."""
@@ -137,7 +154,24 @@ class Model(Knowledge):
             rejects |= {start + i: reject for i, reject in admitted.rejects.items()}
         return rejects
 
-    def _run(self, examples: Sequence[Example], learns: bool, barred: Bools | None) -> Rows:
+    def is_sure_of(self, example: Example) -> bool:
+        """Whether this row will not be refused, whatever rows come before it. False: nobody knows yet."""
+        if self.vocabulary.form is None or form_of(example.features) != self.vocabulary.form:
+            return False
+        return example.label is None or self.knows_label(example.label)
+
+    def knows_label(self, label: Label) -> bool:
+        """Whether it is a number in regression, a class that is known already in classification."""
+        if self.classes is None:
+            return type(label) is float or (type(label) is int and abs(label) < EXACT)
+        index = self.classes.find(label)
+        return isinstance(index, int) and self.classes.is_known(index)
+
+    def refusal_of_label(self, label: Label) -> Reject | None:
+        """Why it would refuse a row with this label next, if it would."""
+        return self._admission.refusal(label)
+
+    def _run(self, examples: Sequence[Example], learns: bool, barred: Bools | None, late: Mapping[int, Row]) -> Rows:
         vocabulary = self.vocabulary
         admitted = self._admission.admit(examples, vocabulary.form, learns, barred)
         vocabulary.form = admitted.form
@@ -155,9 +189,11 @@ class Model(Knowledge):
         self._learning.run(self._state, base.Entries(batch.indptr, batch.indices, batch.values), columns)
         rows = self._rows(admitted, batch, columns, measured)
         rows.skip[stopped] = base.NON_FINITE
+        if late:
+            as_predicted(rows, late, self._learning)
         self._measure(rows, admitted)
         novel = vocabulary.n_columns - names_before + int(np.count_nonzero(batch.indices == UNSEEN))
-        rows.counts = self._counts(rows, admitted, learnt, novel, vocabulary.overflowed - overflowed_before)
+        rows.counts = self._counts(rows, admitted, learnt, novel, vocabulary.overflowed - overflowed_before, late)
         if admitted.rejects:
             rows.spread_out(np.array(admitted.positions, np.int64), len(examples))
         return rows
@@ -209,28 +245,43 @@ class Model(Knowledge):
             target=admitted.target, weight=admitted.weight, batch=batch,
         )  # fmt: skip
 
+    def remember(self, rows: Rows, waits: Mapping[int, Row]) -> None:
+        """What was predicted of these rows, by position, whose labels are to come."""
+        for row, made in zip(waits.values(), made_of(rows, list(waits), self._learning.anatomy.prior), strict=True):
+            self.waiting.fill(row, made)
+
+    def against(self, champion: str) -> Versus:
+        """How this learner, as its shadow, compares with a champion."""
+        if champion not in self.versus:
+            self.versus[champion] = Versus(self.classes is not None, self._monitor.fading)
+        return self.versus[champion]
+
     def _measure(self, rows: Rows, admitted: Admitted) -> None:
         if rows.measured.any():
-            absolute = np.zeros(0) if self.classes is not None else _distance(admitted.target, rows.score)
+            absolute = np.zeros(0) if self.classes is not None else rows.distance
             classes = 0 if self.classes is None else len(self.classes.forms)
             rows.alarms = self.alarms.add(rows.measured, rows.correct, rows.loss, self.tally.labelled)
             if self.classes is not None:
                 self.tally.margins.add(rows.measured, rows.margin, rows.margin_after)
             self.tally.add(rows.measured, rows.truth, rows.predicted, rows.loss, absolute, rows.updates, classes)
 
-    def _counts(self, rows: Rows, admitted: Admitted, learnt: Bools, novel: int, overflowed: int) -> Counts:
+    def _counts(
+        self, rows: Rows, admitted: Admitted, learnt: Bools, novel: int, overflowed: int, late: Mapping[int, Row]
+    ) -> Counts:
         measured = rows.measured != 0
         labelled, updated = int(np.count_nonzero(measured)), int(np.count_nonzero(rows.updated))
         skipped = int(np.count_nonzero(rows.skip))
         mistakes, absolute, squared = 0, 0.0, 0.0
         if self.classes is None:
-            distance = _distance(admitted.target, rows.score)[measured]
+            distance = rows.distance[measured]
             absolute, squared = _total(distance), _total(distance, 2)
         else:
             mistakes = labelled - int(np.count_nonzero(rows.correct[measured] == 1))
         return Counts(
-            seen=rows.n,
+            seen=rows.n - len(late),
             labelled=labelled,
+            late=len(late),
+            unmeasured=sum(not row.is_measured for row in late.values()),
             unlabelled=int(np.count_nonzero(np.isnan(admitted.target) & (admitted.weight > 0.0))),
             updated=updated,
             passive=int(np.count_nonzero(learnt)) - updated - int(np.count_nonzero(rows.skip[learnt])),
@@ -240,7 +291,7 @@ class Model(Knowledge):
             loss=_total(rows.loss[measured]),
             absolute_error=absolute,
             squared_error=squared,
-            features=int(np.sum(rows.entries)),
+            features=int(np.sum(rows.entries)) + len(late),
             novel=novel,
             overflowed=overflowed,
         )
@@ -296,13 +347,15 @@ class Model(Knowledge):
             "classes": None if self.classes is None else self.classes.state(),
             "vocabulary": vocabulary,
             "drift": self.alarms.params(),
+            "waiting": waiting_state.meta_of(self.waiting),
         }
         arrays: Named = dict(self._state.arrays(self._n_vectors, self.vocabulary.n_columns))
         arrays |= {f"vocabulary.{key}": array for key, array in vocabulary_arrays.items()}
         if self.scaler is not None:
             arrays |= {f"scaler.{key}": array for key, array in self.scaler.state(self.vocabulary.n_columns).items()}
         arrays |= {f"tally.{key}": array for key, array in self.tally.state().items()}
-        return meta, arrays | self.alarms.state()
+        arrays |= {f"versus.{name}": versus.state()["sums"] for name, versus in self.versus.items()}
+        return meta, arrays | self.alarms.state() | waiting_state.arrays_of(self.waiting)
 
     @classmethod
     def restore(
@@ -335,6 +388,10 @@ class Model(Knowledge):
         self.tally.restore(_under("tally.", arrays), 0 if self.classes is None else len(self.classes.forms))
         if "drift" in meta:  # else there were no detectors yet
             self.alarms.restore(meta["drift"], arrays)
+        for name, sums in _under("versus.", arrays).items():
+            self.against(name).restore({"sums": sums})
+        if "waiting" in meta:  # else late labels were not joined yet
+            waiting_state.restore(self.waiting, meta["waiting"], arrays, len(self.classes.forms) if self.classes else 0)
 
     def digest(self) -> str:
         return digest_of(*self.state())
@@ -342,11 +399,6 @@ class Model(Knowledge):
 
 def _under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Named:
     return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-
-
-def _distance(target: F64, score: F64) -> F64:
-    with np.errstate(over="ignore"):
-        return np.minimum(np.abs(target - score), np.finfo(np.float64).max)
 
 
 def _total(numbers: F64, power: int = 1) -> float:

@@ -6,31 +6,43 @@ depends on how records were cut into chunks.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
+from olstream.checkpoint import Partition
 from olstream.config import Config
 from olstream.decode import Decoder
-from olstream.encode import LONGEST_BYTES, Encoder, dead_letter, first_of
+from olstream.encode import LONGEST_BYTES, Encoder, dead_letter, first_of, outcomes
+from olstream.join import Join, Joined, Step
 from olstream.messages import Chunk, Example, Headers, Outgoing, Reason, Records, Reject, Tombstone
 from olstream.model import Model, Rows
+from olstream.rivals import compare
 from olstream.route import Route, Router
+from olstream.waiting import Row
 
 Role: TypeAlias = Literal["champion", "shadow"]
+
+NONE_LATE: Final[Mapping[int, Row]] = {}
 
 
 @dataclass(slots=True)
 class Result:
-    """What one model made of its rows; `positions` says which records of the chunk they were."""
+    """What one model made of its rows; `positions` says which records of the chunk they were.
+
+    `late`, by row: those whose label came by itself; nothing is predicted of them here.
+    """
 
     model: Model
     rows: Rows
     positions: Sequence[int]
     published: bool
+    role: Role = "champion"
+    late: Mapping[int, Row] = field(default_factory=dict)
+    label_ms: Mapping[int, int | None] = field(default_factory=dict)  # of these, the times that their messages gave
 
 
 @dataclass(slots=True)
@@ -40,12 +52,13 @@ class Processed:
     chunk: Chunk
     predictions: list[bytes | None]
     shadows: list[tuple[list[int], list[bytes | None]]] = field(default_factory=list)
+    outcomes: dict[int, bytes] = field(default_factory=dict)  # by position of the label
     outgoing: list[Records] = field(default_factory=list)
     dead_letters: list[Outgoing] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     rejects: dict[int, Reject] = field(default_factory=dict)
     tombstones: int = 0
-    unmatched: Counter[str] = field(default_factory=Counter)  # label-only records by learner
+    joined: Joined = field(default_factory=Joined)
     event_times: list[int | None] = field(default_factory=list)  # the messages' own, where they have one
 
 
@@ -58,11 +71,16 @@ class Pipeline:
         models: Mapping[str, Model],
         publishes: bool = True,
         timed: Callable[[str, Callable[..., Any]], Callable[..., Any]] = lambda _stage, function: function,
+        offsets: Mapping[Partition, int] | None = None,
     ) -> None:
-        """`publishes` is off while learning again: nothing is encoded then. `timed` wraps a stage to measure it."""
+        """`publishes` is off while learning again: nothing is encoded then. `timed` wraps a stage to measure it.
+
+        `offsets`: how far the models have learnt.
+        """
         self.config = config
         self.models = dict(models)
         self.publishes = publishes
+        self.offsets = dict(offsets or {})
         self.router = Router(config.routes, list(config.learners))
         limit = config.input.max_message_bytes
         decoder = Decoder(config.input.fields, config.input.exclude, limit, carry=self.router.carry)
@@ -74,81 +92,139 @@ class Pipeline:
         self._decode = timed("decode", decoder.decode)
         self._encode = timed("encode", _encode_rows)
         self._learn_rows = {name: timed("learn", model.predict_then_update) for name, model in models.items()}
-        for model in models.values():
+        for name, model in models.items():
             model.vectorize = timed("vectorize", model.vectorize)
+            topics = [topic for topic in config.input.topics if name in self.router.reaches(topic)]
+            join = config.join
+            model.waiting.bind(int(join.ttl_s * 1000), join.pending_max, join.pending_bytes_max, topics)
 
     def process(self, chunk: Chunk, examples: Sequence[Example | Reject | Tombstone] | None = None) -> Processed:
         """Everything that follows from these records. `examples` where a file's reader has decoded them already."""
         decoded = _less_long_keys(chunk.keys, self._decode(chunk.values) if examples is None else examples)
         done = Processed(chunk, [None] * len(chunk))
-        routed = self._routed(chunk, decoded, done)
-        groups: Iterable[tuple[Route, list[int]]] = routed.items()
-        if len(routed) > 1 and _share_a_model(routed):
-            groups = _runs(routed)
-        for route, positions in groups:
-            self._learn(route, positions, decoded, done)
+        common, waits = self.router.common, any(len(model.waiting) for model in self.models.values())
+        if common is not None and not waits and _are_ordinary(decoded):
+            self._learn(common, list(range(len(decoded))), decoded, done)
+        else:
+            self._by_routes(chunk, decoded, waits or _begin_to_wait(decoded), done)
+        self.offsets[chunk.topic, chunk.partition] = chunk.offsets[-1] + 1
         self._address(done)
         return done
 
-    def _routed(self, chunk: Chunk, decoded: Sequence[object], done: Processed) -> dict[Route, list[int]]:
-        """Positions by route, in stream order; what reaches no model is noted in `done`."""
-        common = self.router.common
-        if common is not None and _are_ordinary(decoded):
-            return {common: list(range(len(decoded)))}
+    def _by_routes(self, chunk: Chunk, decoded: Sequence[Any], joins: bool, done: Processed) -> None:
+        routes = [self._route(i, example, done) for i, example in enumerate(decoded)]
+        if joins:
+            done.event_times += [at_ms for one in decoded if (at_ms := getattr(one, "ts_ms", None)) is not None]
+            beside = [(t, chunk.partition) for t in self.config.input.topics if t != chunk.topic]
+            join = Join(self.models, chunk, beside, self.offsets, lambda steps: self._run(steps, done))
+            done.joined = join.go_through(decoded, routes)
+            done.rejects |= done.joined.rejects
+            return
         groups: dict[Route, list[int]] = {}
-        for i, example in enumerate(decoded):
-            if isinstance(example, Reject):
-                done.rejects[i] = example
-            elif isinstance(example, Tombstone):
-                done.tombstones += 1
-            else:
-                assert isinstance(example, Example)
-                route = self.router.route(example, chunk, i)
-                if isinstance(route, Reject):
-                    done.rejects[i] = route
-                elif example.features is None:
-                    done.unmatched[route.learner] += 1
-                elif route in groups:
-                    groups[route].append(i)
-                else:
-                    groups[route] = [i]
-        return groups
+        for i, route in enumerate(routes):
+            if route is not None:
+                groups.setdefault(route, []).append(i)
+        runs: Iterable[tuple[Route, list[int]]] = groups.items()
+        if len(groups) > 1 and _share_a_model(groups):
+            runs = _runs(groups)
+        for route, positions in runs:
+            self._learn(route, positions, decoded, done)
+
+    def _route(self, i: int, example: object, done: Processed) -> Route | None:
+        """Where record i goes; what reaches no model is noted in `done`."""
+        if isinstance(example, Example):
+            route = self.router.route(example, done.chunk, i)
+            if isinstance(route, Route):
+                return route
+            done.rejects[i] = route
+        elif isinstance(example, Reject):
+            done.rejects[i] = example
+        else:
+            done.tombstones += 1
+        return None
 
     def _learn(self, route: Route, positions: list[int], decoded: Sequence[Any], done: Processed) -> None:
         """The champion first: what it refuses is a dead letter, and no shadow sees it."""
-        refused = self._rows("champion", route.learner, positions, decoded, done)
-        done.event_times += [at_ms for i in positions if (at_ms := decoded[i].ts_ms) is not None]
-        done.rejects |= refused
-        if route.shadows:
-            accepted = [position for position in positions if position not in refused]
-            for shadow in route.shadows:
-                self._rows("shadow", shadow, accepted, decoded, done)
+        examples: list[Example] = [decoded[i] for i in positions]
+        done.event_times += [example.ts_ms for example in examples if example.ts_ms is not None]
+        of_champion = self._rows("champion", route.learner, positions, examples, done)
+        refused = {r.positions[k]: reject for r in of_champion for k, reject in r.rows.rejects.items()}
+        if refused:
+            done.rejects |= refused
+            examples = [example for i, example in zip(positions, examples, strict=True) if i not in refused]
+            positions = [position for position in positions if position not in refused]
+        ids = [str(example.id) for example in examples if example.id is not None and example.weight > 0.0]
+        self.models[route.learner].waiting.settle_all(ids)
+        for shadow in route.shadows:
+            of_shadow = self._rows("shadow", shadow, positions, examples, done)
+            self.models[shadow].waiting.settle_all(ids)
+            compare(route.learner, of_champion, of_shadow)
+
+    def _run(self, steps: Mapping[str, list[Step]], done: Processed) -> None:
+        """What the join has put on the lists of the models."""
+        results: defaultdict[tuple[str, str], list[Result]] = defaultdict(list)
+        for name, of_model in steps.items():
+            for champion, run in groupby(of_model, key=lambda step: step.champion):
+                some = list(run)
+                late = {k: step.late for k, step in enumerate(some) if step.late is not None}
+                waits = {k: step.waits for k, step in enumerate(some) if step.waits is not None}
+                role: Role = "champion" if champion == name else "shadow"
+                results[champion, name] += self._rows(
+                    role, name, [step.position for step in some], [step.example for step in some], done, late, waits
+                )
+        for (champion, name), of_shadow in results.items():
+            if name != champion:
+                compare(champion, results.get((champion, champion), []), of_shadow)
 
     def _rows(
-        self, role: Role, name: str, positions: list[int], decoded: Sequence[Any], done: Processed
-    ) -> dict[int, Reject]:
-        """What the model made of these records, and which of them it refused. As many at once as the model takes."""
-        model, refused = self.models[name], dict[int, Reject]()
-        while positions:
-            taken, positions = positions[: model.room], positions[model.room :]
-            rows: Rows = self._learn_rows[name]([decoded[i] for i in taken])
-            published = self.publishes and (role == "champion" or self.config.output.shadows is not None)
-            done.results.append(Result(model, rows, taken, published))
+        self,
+        role: Role,
+        name: str,
+        positions: list[int],
+        examples: list[Example],
+        done: Processed,
+        late: Mapping[int, Row] = NONE_LATE,
+        waits: Mapping[int, Row] = NONE_LATE,
+    ) -> list[Result]:
+        """What the model made of these records; as many at once as the model takes."""
+        model, results = self.models[name], []
+        published = self.publishes and (role == "champion" or self.config.output.shadows is not None)
+        start = 0
+        while start < len(positions):
+            end = min(len(positions), start + model.room)
+            some = examples[start:end]
+            if late:
+                rows: Rows = self._learn_rows[name](some, late=_within(late, start, end))
+            else:
+                rows = self._learn_rows[name](some)
+            if waits:
+                model.remember(rows, _within(waits, start, end))
+            result = Result(model, rows, positions[start:end], published, role)
+            if late:
+                result.late = _within(late, start, end)
+                result.label_ms = {k: some[k].ts_ms for k in result.late}
+            results.append(result)
             if published:
-                self._publish(role, name, taken, decoded, rows, done)
-            refused |= {taken[i]: reject for i, reject in rows.rejects.items()}
-        return refused
+                self._publish(name, result, some, done)
+            start = end
+        done.results += results
+        return results
 
-    def _publish(
-        self, role: Role, name: str, taken: list[int], decoded: Sequence[Any], rows: Rows, done: Processed
-    ) -> None:
-        examples: list[Example] = [decoded[i] for i in taken]
-        values: list[bytes | None] = self._encode(self.encoders[name, role], done.chunk, taken, examples, rows)
-        if role == "shadow":
-            done.shadows.append((taken, values))
-        else:
-            for position, value in zip(taken, values, strict=True):
+    def _publish(self, name: str, result: Result, examples: list[Example], done: Processed) -> None:
+        positions = list(result.positions)
+        values: list[bytes | None] = self._encode(
+            self.encoders[name, result.role], done.chunk, positions, examples, result.rows
+        )
+        for k in result.late:
+            values[k] = None
+        if result.role == "shadow":
+            done.shadows.append((positions, values))
+            return
+        for position, value in zip(positions, values, strict=True):
+            if value is not None:
                 done.predictions[position] = value
+        if result.late and self.config.output.outcomes is not None:
+            done.outcomes |= outcomes(name, done.chunk, positions, examples, result.rows, result.late)
 
     def _address(self, done: Processed) -> None:
         """Say where each record goes: key of the input, chosen headers copied."""
@@ -158,6 +234,9 @@ class Pipeline:
         headers = self._copied_headers(chunk)
         if any(value is not None for value in done.predictions):
             done.outgoing.append(Records(output.predictions, chunk.keys, done.predictions, headers))
+        if done.outcomes:
+            joined = [done.outcomes.get(i) for i in range(len(chunk))]
+            done.outgoing.append(Records(output.outcomes or "", chunk.keys, joined, headers))
         for positions, values in done.shadows:
             keys = [chunk.keys[i] for i in positions]
             picked = [headers[i] for i in positions] if headers else None
@@ -197,11 +276,27 @@ def _encode_rows(
     return encoder.encode(chunk, positions, examples, rows)
 
 
+def _within(rows: Mapping[int, Row], start: int, end: int) -> Mapping[int, Row]:
+    """Those of the rows from start to end, counted from there."""
+    return {k - start: row for k, row in rows.items() if start <= k < end} if rows else rows
+
+
 def _are_ordinary(decoded: Sequence[Any]) -> bool:
-    """Whether all are examples with features that name no learner: what most batches are made of."""
+    """Whether all are rows that name no learner and wait for no label: what most batches are made of."""
     if not {Reject, Tombstone}.isdisjoint(map(type, decoded)):
         return False
-    return all(example.learner is None and example.features is not None for example in decoded)
+    return all(
+        example.learner is None and example.features is not None and (example.label is not None or example.id is None)
+        for example in decoded
+    )
+
+
+def _begin_to_wait(decoded: Sequence[Any]) -> bool:
+    """Whether one of them is a label without features, or features with an id that have no label."""
+    return any(
+        isinstance(one, Example) and (one.features is None or (one.label is None and one.id is not None))
+        for one in decoded
+    )
 
 
 def _share_a_model(routes: Iterable[Route]) -> bool:

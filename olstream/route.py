@@ -29,6 +29,7 @@ class _Rule(NamedTuple):
 
     conditions: tuple[Condition, ...]
     targets: dict[str | None, Route]
+    topics: frozenset[str] | None  # whose records alone it is for
 
 
 class Router:
@@ -41,7 +42,7 @@ class Router:
         named: dict[str | None, str] = {None: learners[0]}
         named.update((name, name) for name in learners)
         self._direct = {asked: Route(name) for asked, name in named.items()}
-        self._rules = [_Rule(_conditions(route), _targets(route, named)) for route in routes]
+        self._rules = [_Rule(_conditions(route), _targets(route, named), _topics(route)) for route in routes]
         self.common = self._common()
         keys = (key for route in routes for key in route.when)
         self.carry = sorted({key.removeprefix("field.") for key in keys if key.startswith("field.")})
@@ -62,6 +63,20 @@ class Router:
             if all(condition(example, chunk, i) for condition in rule.conditions):
                 return rule.targets[example.learner]
         return direct
+
+    def reaches(self, topic: str) -> set[str]:
+        """The learners that records of that topic can lead to."""
+        found: set[str] = set()
+        for rule in self._rules:
+            if rule.topics is None or topic in rule.topics:
+                found.update(name for target in rule.targets.values() for name in (target.learner, *target.shadows))
+                if len(rule.conditions) == (rule.topics is not None):
+                    return found  # nothing of the topic comes past it
+        return found.union(route.learner for route in self._direct.values())
+
+
+def _topics(route: RouteConfig) -> frozenset[str] | None:
+    return frozenset(map(label_text, route.when["topic"])) if "topic" in route.when else None
 
 
 def _targets(route: RouteConfig, named: dict[str | None, str]) -> dict[str | None, Route]:

@@ -17,10 +17,12 @@ from olstream.vectorize import Batch
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What one batch adds to counters. `seen` are the accepted rows; weight 0 is in no other count."""
+    """What one batch adds to counters. `seen`: accepted rows without late ones; weight 0 is in no other count."""
 
     seen: int = 0
     labelled: int = 0
+    late: int = 0  # labels that came by themselves
+    unmeasured: int = 0  # of those, because another slot had predicted
     unlabelled: int = 0
     updated: int = 0
     passive: int = 0
@@ -41,6 +43,8 @@ class Rows:
 
     At the positions in `rejects` they hold nothing of use, with `measured` and `updated` 0 and
     `entries` -1. A regression's prediction is its score. The label is the example's own.
+    Of a late row, whose label came by itself, score, prediction, loss and `correct` are those of the prediction that
+    was made when its features came, and `entries` is -1; margin and what follows are of the model that learns it.
     """
 
     task: str
@@ -77,6 +81,12 @@ class Rows:
 
     def __len__(self) -> int:
         return self.n
+
+    @property
+    def distance(self) -> F64:
+        """How far off each prediction was, for a regression."""
+        with np.errstate(over="ignore"):
+            return np.minimum(np.abs(self.target - self.score), np.finfo(np.float64).max)
 
     def scores_of(self, row: int) -> dict[str, float] | None:
         """{class text: score} of the classes known to the row; binary: the score and its negative."""

@@ -23,6 +23,7 @@ from olstream.metrics import Metrics
 from olstream.model import Model
 from olstream.pipeline import Processed, Result
 from olstream.rows import Rows
+from olstream.waiting import delay_of
 
 log = logging.getLogger(__name__)
 
@@ -71,10 +72,14 @@ class Watch:
             self._tell_rejects(chunk, done)
         if done.tombstones:
             metrics.tombstones(chunk.topic, done.tombstones)
-        for learner, n in done.unmatched.items():
-            metrics.labels_unmatched(learner, "unknown", n)
+        for (learner, why), n in done.joined.unmatched.items():
+            metrics.labels_unmatched(learner, why, n)
+        for learner, n in done.joined.label_only.items():
+            metrics.label_only(learner, n)
         for result in done.results:
             self._rows[result.model.name].append(result.rows)
+            if result.late:
+                self._tell_late(chunk, result)
             if result.rows.alarms or result.rows.answer:
                 self._tell_drift(chunk, result)
             if result.published:
@@ -159,6 +164,12 @@ class Watch:
             self.metrics.rows(learner, *batches)
         self._rows.clear()
 
+    def _tell_late(self, chunk: Chunk, result: Result) -> None:
+        at_ms = [chunk.timestamps[i] for i in result.positions]
+        delays = [delay_of(row, result.label_ms[k], at_ms[k]) for k, row in result.late.items() if row.is_measured]
+        self.metrics.label_delays(result.model.name, [delay for delay in delays if delay is not None])
+        self.metrics.labels_unmeasured(result.model.name, result.rows.counts.unmeasured)
+
     def _tell_drift(self, chunk: Chunk, result: Result) -> None:
         """A line each: they are rare, and each is a change of state."""
         name = result.model.name
@@ -192,7 +203,7 @@ class Watch:
 
 def _times_answered(result: Result, record_ms: F64) -> F64:
     """The times of the records that a prediction answers."""
-    refused = result.rows.rejects
+    refused = result.rows.rejects.keys() | result.late.keys()
     if not refused and len(result.positions) == record_ms.size:
         return record_ms
     return record_ms[[position for i, position in enumerate(result.positions) if i not in refused]]

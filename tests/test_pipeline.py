@@ -149,12 +149,13 @@ def test_a_record_is_refused_for_a_key_that_no_prediction_can_have() -> None:
     assert pipeline.models["a"].tally.seen == 1
 
 
-def test_a_label_without_features_is_counted_for_its_learner_and_nothing_else() -> None:
+def test_a_label_without_features_waits_at_its_learner_and_does_nothing_else() -> None:
     pipeline = pipeline_of()
 
     done = pipeline.process(chunk_of({"id": 1, "label": 1}, {"id": 2, "label": 1, "learner": "b"}))
 
-    assert done.unmatched == {"a": 1, "b": 1}
+    assert done.joined.label_only == {"a": 1, "b": 1}
+    assert [len(model.waiting) for model in pipeline.models.values()] == [1, 1]
     assert not done.outgoing and not done.dead_letters and not done.rejects
     assert all(model.tally.seen == 0 for model in pipeline.models.values())
 

@@ -110,7 +110,8 @@ class Replay:
     next_offset: int = 0
     rejected: Counter[Reason] = field(default_factory=Counter)
     details: dict[str, str] = field(default_factory=dict)  # by reason, of the first message
-    unmatched: int = 0
+    label_only: int = 0  # messages, and how many of them met the features they are for
+    joined: int = 0
     rows_by_learner: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
 
@@ -164,7 +165,8 @@ class Replay:
         for _, reject in sorted(done.rejects.items()):
             self.rejected[reject.reason] += 1
             self.details.setdefault(reject.reason.value, reject.detail)
-        self.unmatched += done.unmatched.total()
+        self.label_only += done.joined.label_only.total()
+        self.joined += sum(len(result.late) for result in done.results if result.role == "champion")
         for result in done.results:
             self.rows_by_learner[result.model.name] += result.rows.counts.seen
         self.seconds += seconds
@@ -309,8 +311,8 @@ def _show(console: Console, replay: Replay) -> None:
 def _sentence(replay: Replay, summary: dict[str, Any]) -> str:
     rows = f"{summary['rows']:,} row{'' if summary['rows'] == 1 else 's'}"
     told = f"{replay.source.name}: {rows} in {replay.seconds:.1f} s, {summary['accepted']:,} accepted"
-    if replay.unmatched:
-        told += f" ({replay.unmatched:,} of them a label without features, which nothing waits for)"
+    if replay.label_only:
+        told += f" ({replay.label_only:,} of them a label alone: {replay.joined:,} joined with the features before)"
     refused = summary["rows"] - summary["accepted"]
     return f"{told}, {refused:,} rejected:" if refused else told
 
