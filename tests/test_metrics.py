@@ -152,32 +152,20 @@ def test_recovery_may_meet_learners_and_topics_that_are_configured_no_more() -> 
     assert service.samples() == before
 
 
-def test_a_label_without_features_is_counted_and_nothing_else() -> None:
+def test_labels_are_counted_as_they_come_and_by_what_becomes_of_them() -> None:
     service = Service()
     before = service.samples()
 
+    service.metrics.label_only("fraud", 9)
     service.metrics.labels_unmatched("fraud", "unknown", 3)
-
-    after = service.samples()
-    assert {series: value for series, value in after.items() if before.get(series) != value} == {
-        'events_processed_total{kind="label_only",learner="fraud"}': 3,
-        'labels_unmatched_total{learner="fraud",reason="unknown"}': 3,
-    }
-
-
-def test_a_label_only_message_is_counted_once_whatever_becomes_of_it() -> None:
-    service = Service()
-    before = service.samples()
-
     service.metrics.labels_unmatched("fraud", "duplicate", 2)
-    service.metrics.labels_unmatched("fraud", "expired", 5)  # predictions, not labels
-    service.metrics.label_delays("fraud", [30_000.0, -1.0, math.nan])
+    service.metrics.labels_unmatched("fraud", "expired", 5)
     service.metrics.labels_unmeasured("fraud", 1)
 
     samples = service.samples()
-    changed = {series: value for series, value in samples.items() if before.get(series) != value}
-    assert {series: value for series, value in changed.items() if "delay" not in series} == {
-        'events_processed_total{kind="label_only",learner="fraud"}': 5,
+    assert {series: value for series, value in samples.items() if before.get(series) != value} == {
+        'events_processed_total{kind="label_only",learner="fraud"}': 9,
+        'labels_unmatched_total{learner="fraud",reason="unknown"}': 3,
         'labels_unmatched_total{learner="fraud",reason="duplicate"}': 2,
         'labels_unmatched_total{learner="fraud",reason="expired"}': 5,
         'labels_unmeasured_total{learner="fraud"}': 1,
