@@ -74,6 +74,17 @@ def roles(config: Config) -> dict[str, str]:
     return {name: "shadow" if name in shadows - champions else "champion" for name in config.learners}
 
 
+def rivals(config: Config) -> set[tuple[str, str]]:
+    """(shadow, champion) of all routes; of one that leaves the champion to the message, any learner may be it."""
+    return {
+        (shadow, champion)
+        for route in config.routes
+        for shadow in route.shadows
+        for champion in ([route.learner] if route.learner else config.learners)
+        if champion != shadow
+    }
+
+
 def confused(learner: LearnerConfig) -> list[str]:
     """The classes that a learner's confusion is counted by."""
     texts = [label_text(label) for label in learner.classes or []]
@@ -105,7 +116,7 @@ class Families:
         self._flow(config)
         self._quality(config, board)
         self._hindsight(regret)
-        self._shadows(board)
+        self._shadows(config, board)
         self._labels(config, board)
         self._drift(config, board)
         self._inputs(config)
@@ -198,9 +209,14 @@ class Families:
         text = "Mean loss less that of the best fixed linear model of the last rows."
         self._readings("regret", text, lambda: regret(1), "learner")
 
-    def _shadows(self, board: Board) -> None:
+    def _shadows(self, config: Config, board: Board) -> None:
+        known = rivals(config)
+
         def readings(name: str, text: str, figure: str) -> None:
-            self._readings(name, text, lambda: board.read_versus(figure), "learner", "champion", "window")
+            def read() -> Mapping[Labels, float | None]:
+                return {at: value for at, value in board.read_versus(figure).items() if at[:2] in known}
+
+            self._readings(name, text, read, "learner", "champion", "window")
 
         same = "on the rows that both measured"
         text = f"A shadow's mean error less its champion's, {same}; below 0 the shadow is better."

@@ -9,7 +9,7 @@ from typing import Any
 
 from olstream.alarms import DRIFT, MARKS_MAX
 from olstream.config import LearnerConfig
-from olstream.families import confused
+from olstream.families import confused, rivals
 from olstream.hidden import HIDDEN, NAMES, USER_IN_URL
 from olstream.margins import EDGES
 from olstream.metrics import Metrics
@@ -77,7 +77,11 @@ def _learner(metrics: Metrics, name: str) -> dict[str, Any]:
         "marks": _marks(standing),
         "confusion": _confusion(learner, standing),
         "pending": standing.pending,
-        "versus": {champion: asdict(compared) for champion, compared in standing.versus.items()},
+        "versus": {
+            champion: asdict(compared)
+            for champion, compared in standing.versus.items()
+            if (name, champion) in rivals(metrics.config)
+        },
     }
 
 

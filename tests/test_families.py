@@ -15,8 +15,9 @@ from prometheus_client import REGISTRY
 from prometheus_client.exposition import choose_encoder, generate_latest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from olstream.families import roles
+from olstream.families import rivals, roles
 from olstream.messages import Example, Reason
+from olstream.status import describe
 from olstream.versus import Versus
 from tests.page import THREE, Service, example, names
 
@@ -110,14 +111,39 @@ def compare(model: Any, champions: set[str]) -> None:
 
 
 def test_three_learners_have_less_than_a_thousand_series() -> None:
-    service = Service(dict(THREE))
+    routes = [
+        {"when": {"topic": "a"}, "learner": "fraud", "shadows": ["kind"]},
+        {"learner": "kind", "shadows": ["fraud"]},
+    ]
+    service = Service(dict(THREE), routes=routes)
+    compare(service.models["fraud"], {"kind"})
+    compare(service.models["kind"], {"fraud"})
     for learner, label in (("fraud", 1), ("kind", "class 3"), ("price", 2.5)):
         service.take(learner, example(label=label))
-        compare(service.models[learner], {"fraud", "kind", "price"} - {learner})
     service.metrics.assigned([("events", p) for p in range(12)])
     service.metrics.lag({("events", p): (1, 5) for p in range(12)})
 
+    series = service.samples()
     assert sum(1 for line in service.page().splitlines() if not line.startswith("#")) < 1000
+    assert sum(name.startswith("shadow_") for name in series) == 2 * 3 * 2
+
+
+def test_only_pairs_that_routes_name_are_compared() -> None:
+    service = Service(dict(THREE), routes=[{"learner": "fraud", "shadows": ["kind"]}])
+
+    compare(service.models["kind"], {"fraud", "a champion that was"})
+    compare(service.models["fraud"], {"kind"})
+
+    told = {series for series in service.samples() if series.startswith("shadow_q")}
+    assert told == {f'shadow_q{{champion="fraud",learner="kind",window="{window}"}}' for window in ("total", "fading")}
+    versus = {name: set(of["versus"]) for name, of in describe(service.metrics)["learners"].items()}
+    assert versus == {"fraud": set(), "kind": {"fraud"}, "price": set()}
+
+
+def test_where_the_message_names_the_champion_any_other_learner_may_be_it() -> None:
+    learners: dict[str, object] = {name: {} for name in ("a", "b", "c")}
+
+    assert rivals(Service(learners, routes=[{"shadows": ["c"]}]).config) == {("c", "a"), ("c", "b")}
 
 
 def test_classes_past_the_eighth_share_one_row_and_one_column() -> None:

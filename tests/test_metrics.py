@@ -218,7 +218,8 @@ def test_a_shadow_is_compared_with_its_champion() -> None:
 
 
 def test_a_regressions_comparison_has_no_mcnemar() -> None:
-    service = Service({"price": THREE["price"], "next": THREE["price"]})
+    routes = [{"learner": "price", "shadows": ["next"]}]
+    service = Service({"price": THREE["price"], "next": THREE["price"]}, routes=routes)
     shadow: Any = service.models["next"]
     shadow.versus = {"price": Versus(False, 0.5)}
     zero, two, right = np.zeros(8), np.full(8, 2.0), np.ones(8, np.int8)
