@@ -3,7 +3,8 @@
     lock -> broker and topics -> producer (ends what the last run left open) -> recover -> join -> loop
 
 A lost assignment, or a transaction that turned out not to be ours, goes back to the producer's
-step: models dropped, recovered, joined anew.
+step: models dropped, recovered, joined anew. A configuration that is read again is taken between two
+steps of the loop, as a whole, or refused.
 """
 
 from __future__ import annotations
@@ -11,18 +12,21 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
+from queue import SimpleQueue
 from threading import Event, Thread
 from typing import Any, Final
 
 import confluent_kafka
 from confluent_kafka.admin import AdminClient
 
+from olstream import logs
 from olstream.config import Config
-from olstream.errors import KafkaError, StateError
+from olstream.errors import KafkaError, OlstreamError, StateError
 from olstream.health import Health
+from olstream.inert import inert
 from olstream.io import http, kafka_admin, tls
 from olstream.io.client import Errors, call_for_rebalance
 from olstream.io.clock import SystemClock
@@ -42,7 +46,9 @@ from olstream.model import Model
 from olstream.pairs import refuse_unequal
 from olstream.pipeline import Pipeline
 from olstream.ports import Lost
-from olstream.recover import Recovered, Recovery
+from olstream.recover import Recovered, Recovery, begun, checkpoint_of
+from olstream.relearn import under
+from olstream.reload import changes
 from olstream.watch import Watch
 
 log = logging.getLogger(__name__)
@@ -53,9 +59,11 @@ STOP_PATIENCE_S: Final = 5.0  # a call that waits may take as long again; orches
 class App:
     """One worker: one slot of a group."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, reread: Callable[[], Config] | None = None) -> None:
+        """`reread`: the configuration as it is when somebody asks to take it anew; ConfigError where it is wrong."""
         config.needs_kafka()
         self.config = config
+        self.reread = reread or (lambda: config)
         self.run_id = uuid.uuid4().hex
         self.clock = SystemClock()
         self.health = Health(monotonic=self.clock.now_s, now=self.clock.epoch_s)
@@ -67,20 +75,23 @@ class App:
         )
         self.topics: dict[str, kafka_admin.TopicFacts] = {}
         self._stop = Event()
+        self._asked: SimpleQueue[None] = SimpleQueue()
         self._told_s: float | None = None  # when a wait first saw that it should stop
 
-    def run(self, stop: Event) -> None:
-        """Work until `stop` is set; raises an OlstreamError where somebody has to act."""
-        self._stop = stop
+    def run(self, stop: Event, asked: SimpleQueue[None] | None = None) -> None:
+        """Work until `stop` is set; raises an OlstreamError where somebody has to act.
+
+        `asked` gets an item from whoever wants the configuration to be read again. Not an event: a signal handler
+        that interrupts us while we hold its lock would wait for ever.
+        """
+        self._stop, self._asked = stop, asked or self._asked
         with ExitStack() as stack:
             self.store.open()
             stack.callback(self.store.close)
             server = http.serve(self.config, self.metrics, self.health)
             stack.callback(server.stop)
             log.info("group %s slot %d, metrics and status at %s", self.config.group, self.config.slot, server.url)
-            for name, learner in self.config.learners.items():
-                # Compiled now: the first batch must not hold a transaction open for the compiler.
-                Model(name, learner, self.config.monitor).warm_up()
+            self._warm_up(self.config)
             self.metrics.warm_up()
             admin = kafka_admin.admin(self.config, self.errors)
             journal = self._reach(admin)
@@ -94,6 +105,12 @@ class App:
                     log.warning("dropping the models and recovering as at a start: %s", lost)
                     self.health.restoring("recovering after a lost assignment")
                     self.health.assigned(None)
+
+    def _warm_up(self, config: Config) -> None:
+        """Compile now: the first batch must not hold a transaction open for the compiler."""
+        for name, learner in config.learners.items():
+            self.watch.alive()
+            Model(name, learner, config.monitor).warm_up()
 
     def _reach(self, admin: AdminClient) -> KafkaJournal | None:
         """Wait for the broker and the topics; None when told to stop meanwhile."""
@@ -189,10 +206,59 @@ class App:
                 log.info("the inputs have other partitions than before: calling the group to share them out")
                 Thread(target=call_for_rebalance, args=(config, self.errors), name="passer-by", daemon=True).start()
             try:
-                loop.run(self._stop)
+                loop.run(self._stop, lambda: self._reload(loop, writer.facts))
             except Lost:
                 sink.abandon()
                 raise
+
+    def _reload(self, loop: Loop, facts: Mapping[str, Any]) -> None:
+        """Where somebody asked, take the configuration anew. Called between two steps of the loop."""
+        if self._asked.empty() or not loop.source.is_settled():
+            return
+        while not self._asked.empty():
+            self._asked.get()
+        try:
+            loop.commit()
+            self._take(loop, facts)
+        except Lost:
+            self._asked.put(None)  # once more, when the models are recovered
+            raise
+        except OSError as error:
+            self._refuse(error)
+            raise Lost("a checkpoint under the new configuration may be on the disk, or not") from error
+
+    def _take(self, loop: Loop, facts: Mapping[str, Any]) -> None:
+        """All of it or nothing, right after a commit. Wherever this dies, a start finds what it takes to go on."""
+        known = loop.pipeline.models
+        try:
+            config = self.reread()
+            told = changes(self.config, config)
+            new, starts = begun(config, (name for name in config.learners if name not in known), begin)
+            self._warm_up(config)
+            models = under(config, {**known, **new})
+        except (OlstreamError, OSError) as error:
+            self._refuse(error)
+            return
+        if told:
+            self._keep_removed(config, loop, facts)
+            loop.reconfigure(config, Pipeline(config, models, timed=self.watch.timed), starts)
+            self.config, self.store.keep = config, config.checkpoint.keep
+            self.metrics.reconfigure(config)
+            logs.setup(config.log)
+        self.metrics.reloaded("success")
+        log.info("the configuration was read again: %s", ", ".join(told) or "nothing has changed")
+        for sentence in inert(config) if told else ():
+            log.warning(sentence)
+
+    def _keep_removed(self, config: Config, loop: Loop, facts: Mapping[str, Any]) -> None:
+        removed = {name: model for name, model in loop.pipeline.models.items() if name not in config.learners}
+        if removed:
+            log.warning("no longer configured, last state kept aside: %s", ", ".join(removed))
+            self.store.keep_removed(checkpoint_of(self.config, removed, loop.position, facts))
+
+    def _refuse(self, error: Exception) -> None:
+        self.metrics.reloaded("failure")
+        log.error("the configuration stays as it was: %s", error)
 
     def _alive(self) -> None:
         """Called by everything that waits for Kafka: the loop is not stuck. Refused, or told to stop, it gives up."""

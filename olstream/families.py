@@ -20,7 +20,7 @@ from olstream.health import Health
 from olstream.lag import Lag
 from olstream.margins import EDGES
 from olstream.messages import Reason, label_text
-from olstream.series import Counters, Gauges, Histograms, Labels, Readings
+from olstream.series import Counters, Family, Gauges, Histograms, Labels, Readings
 from olstream.standing import Board
 from olstream.watched import watched
 
@@ -125,6 +125,13 @@ class Families:
         self._time(config)
         self._state()
 
+    def go_on_from(self, others: Families) -> None:
+        """Whatever is counted in both goes on; what gauges are read off, and what learners are, is as it is now."""
+        for name, family in vars(self).items():
+            if isinstance(family, Family):
+                family.go_on_from(getattr(others, name))
+        self.last_detection.keep(self.detections.values().keys())
+
     def _counters(self, name: str, text: str, **labels: Iterable[str]) -> Counters:
         return Counters(self.registry, PREFIX + name, text, labels)
 
@@ -145,7 +152,8 @@ class Families:
         info = self._gauges("learner_info", "The learners.", "learner", "algorithm", "task", "role", "config_hash")
         for name, learner in config.learners.items():
             info.at(name, learner.algorithm, learner.task, roles(config)[name], config_hash(learner)).set(1)
-        self._counters("config_reloads_total", "Configurations taken while running, or refused.", result=RELOADS)
+        text = "Configurations taken while running, or refused."
+        self.reloads = self._counters("config_reloads_total", text, result=RELOADS)
 
     def _flow(self, config: Config) -> None:
         topics, learners, output = config.input.topics, list(config.learners), config.output

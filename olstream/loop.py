@@ -7,7 +7,7 @@ right after a commit that is known to have succeeded, never before.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from threading import Event
 
@@ -52,10 +52,11 @@ class Loop:
         self.committed_since_checkpoint = False
         source.on_revoke(self.commit)
 
-    def run(self, stop: Event) -> None:
-        """Work until told to stop, then commit, checkpoint and leave."""
+    def run(self, stop: Event, between: Callable[[], None] = lambda: None) -> None:
+        """Work until told to stop, then commit, checkpoint and leave. `between` is called between two steps."""
         while not stop.is_set():
             self.step()
+            between()
         self.commit()
         self._last_checkpoint()
 
@@ -79,10 +80,12 @@ class Loop:
     def commit(self) -> None:
         """Make everything since the last commit visible and certain, or raise."""
         self.committed_s = self.clock.now_s()
-        if not self.learnt:
-            return
+        if self.learnt:
+            self._write_line({})
+
+    def _write_line(self, starts: Mapping[str, str]) -> None:
         seq = self.position.seq + 1
-        line = Line(self.config.slot, self.run_id, self.position.lineage, seq, tuple(self.learnt.ranges))
+        line = Line(self.config.slot, self.run_id, self.position.lineage, seq, tuple(self.learnt.ranges), starts=starts)
         offsets = self.learnt.offsets()
         journal_offset = self.sink.commit(line, offsets)
         self.position = Position(self.position.lineage, seq, journal_offset, {**self.position.offsets, **offsets})
@@ -108,6 +111,21 @@ class Loop:
             self.position = self.position if end is None else replace(self.position, journal_offset=end)
         self.watch.checkpoint_taken()
         self.checkpoints.write(self.pipeline, self.position)
+        self.committed_since_checkpoint = False
+
+    def reconfigure(self, config: Config, pipeline: Pipeline, starts: Mapping[str, str]) -> None:
+        """Go on under another configuration, with `pipeline`: the models as of the last commit, and new ones.
+
+        A line without ranges makes this a place of its own in the journal, and a checkpoint there tells every start
+        under which settings what follows was learnt. Raises OSError where that may not be on the disk: recover then.
+        """
+        assert not self.learnt, "only at a commit"
+        self._write_line(starts)
+        self.checkpoints.wait()
+        self.watch.checkpoint_taken()
+        self.checkpoints.write_under(config, pipeline, self.position)
+        self.config, self.pipeline = config, pipeline
+        self.checkpointed_s = self.clock.now_s()
         self.committed_since_checkpoint = False
 
     def _poll(self) -> list[Chunk]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 from prometheus_client import GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client.registry import CollectorRegistry
 
 from olstream import __version__
 from olstream.alarms import WARNING, Alarm
@@ -135,10 +136,7 @@ class Metrics:
         self.behind = Lag(now)
         self.hindsight = _hindsight(config)
         self.families = Families(config, self.board, self.behind, health, self._regret, version, librdkafka)
-        self.registry = self.families.registry
-        ProcessCollector(registry=self.registry)
-        PlatformCollector(registry=self.registry)
-        GCCollector(registry=self.registry)
+        self.registry = _with_process(self.families)
         self._learners = {name: _Learner(name, config, self.families) for name in config.learners}
         self._uncommitted: defaultdict[str, list[F64]] = defaultdict(list)
 
@@ -150,6 +148,31 @@ class Metrics:
         pair(np.zeros(0, np.uint8), none, none, np.zeros((1, 1), np.int64))
         for hindsight in self.hindsight.values():
             hindsight.warm_up()
+
+    # Configuration
+
+    def reconfigure(self, config: Config) -> None:
+        """Other learners, roles or detectors from here on. All rows are counted that were learnt before."""
+        hindsight = _hindsight(config)
+        if config.monitor.hindsight == self.config.monitor.hindsight:
+            hindsight |= {name: of for name, of in self.hindsight.items() if name in hindsight}
+        elif hindsight:
+            next(iter(hindsight.values())).warm_up()
+        families = Families(config, self.board, self.behind, self.health, self._regret, self.version, self.librdkafka)
+        families.go_on_from(self.families)
+        vars(self).update(  # all at once: whoever asks just now must not find half of it
+            config=config,
+            roles=roles(config),
+            hindsight=hindsight,
+            families=families,
+            registry=_with_process(families),
+            _learners={name: _Learner(name, config, families) for name in config.learners},
+        )
+        self.board.forget_all_but(config.learners)
+
+    def reloaded(self, result: str) -> None:
+        """success: the file is in force; failure: it was refused, and the one before stays."""
+        self.families.reloads.at(result).add(1)
 
     # Input
 
@@ -300,6 +323,13 @@ class Metrics:
         times_ms = np.concatenate(batches)
         waited_s = self.now() - times_ms[self._plausible(times_ms)] / 1000
         latency.observe_many(np.maximum(waited_s, 0.0))  # a producer's clock may be ahead of ours
+
+
+def _with_process(families: Families) -> CollectorRegistry:
+    """What the client library tells of the process stands on the same page."""
+    for collector in (ProcessCollector, PlatformCollector, GCCollector):
+        collector(registry=families.registry)
+    return families.registry
 
 
 def _hindsight(config: Config) -> dict[str, Hindsight]:

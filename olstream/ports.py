@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from olstream.checkpoint import Checkpoint, Partition, Position
+from olstream.config import Config
 from olstream.journal import Line, Range
 from olstream.messages import Chunk, Outgoing, Records
 from olstream.pipeline import Pipeline
@@ -130,6 +131,12 @@ class Checkpoints(Protocol):
     def busy(self) -> bool: ...
 
     def write(self, pipeline: Pipeline, position: Position) -> None: ...
+
+    def write_under(self, config: Config, pipeline: Pipeline, position: Position) -> None:
+        """The first one under another configuration, and whole when this returns, with nothing else being written.
+
+        Raises OSError, and then nobody knows whether a start would find it.
+        """
 
     def wait(self) -> None: ...
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 import sys
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import product
 from threading import Lock
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,9 @@ class Family(Collector):
     def _empty(self) -> Metric:
         raise NotImplementedError
 
+    def go_on_from(self, other: Self) -> None:
+        """Series that are in both keep their numbers: the same objects, so that none is lost that is added just now."""
+
     def describe(self) -> Iterable[Metric]:
         return [self._empty()]
 
@@ -89,6 +92,9 @@ class Counters(Family):
     def at(self, *values: str) -> Number:
         return self._numbers[values]
 
+    def go_on_from(self, other: Self) -> None:
+        self._numbers |= {at: number for at, number in other._numbers.items() if at in self._numbers}
+
     def values(self) -> dict[Labels, float]:
         return {values: number.value or 0.0 for values, number in self._numbers.items()}
 
@@ -112,6 +118,15 @@ class Gauges(Family):
     def at(self, *values: str) -> Number:
         with self._lock:
             return self._numbers.setdefault(values, Number(self._lock, None))
+
+    def go_on_from(self, other: Self) -> None:
+        with other._lock:
+            self._numbers |= other._numbers
+
+    def keep(self, these: Collection[Labels]) -> None:
+        """Forget all other series."""
+        with self._lock:
+            self._numbers = {at: number for at, number in self._numbers.items() if at in these}
 
     def set(self, value: float | None) -> None:
         self.at().set(value)
@@ -217,6 +232,9 @@ class Histograms(Family):
 
     def at(self, *values: str) -> BatchHistogram:
         return self._histograms[values]
+
+    def go_on_from(self, other: Self) -> None:
+        self._histograms |= {at: one for at, one in other._histograms.items() if at in self._histograms}
 
     def _empty(self) -> HistogramMetricFamily:
         return HistogramMetricFamily(self.name, self.text, labels=self.label_names)

@@ -103,12 +103,14 @@ def monitor_of(settings: Mapping[str, Any]) -> MonitorConfig:
 def differences(old: Json, new: Json) -> list[str]:
     """Each setting that differs, as `params.r: 1.0 -> 2.0`, in the order of their names."""
     before, after = dict(_leaves(old, "")), dict(_leaves(new, ""))
+    return [f"{key}: {_shown(before, key)} -> {_shown(after, key)}" for key in changed(old, new)]
+
+
+def changed(old: Json, new: Json) -> list[str]:
+    """The names of the settings that differ, in order."""
+    before, after = dict(_leaves(old, "")), dict(_leaves(new, ""))
     keys = sorted(before.keys() | after.keys())
-    return [
-        f"{key}: {_shown(before, key)} -> {_shown(after, key)}"
-        for key in keys
-        if _shown(before, key) != _shown(after, key)
-    ]
+    return [key for key in keys if _shown(before, key) != _shown(after, key)]
 
 
 def _part(settings: Mapping[str, Any], key: str) -> Mapping[str, Any]:

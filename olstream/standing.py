@@ -6,7 +6,7 @@ read from another thread, and nothing is computed while nobody looks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Event
 from typing import TYPE_CHECKING
@@ -130,6 +130,9 @@ class Board:
             self._wanted = False
             self.standings = {**self.standings, **{model.name: Standing.of(model) for model in models}}
             self._answered.set()
+
+    def forget_all_but(self, learners: Collection[str]) -> None:
+        self.standings = {name: standing for name, standing in self.standings.items() if name in learners}
 
     def read(self, *fields: str) -> dict[tuple[str, ...], float | None]:
         """{(learner,): value} of one field; of several, {(learner, what follows the first _): value}."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from copy import copy
 from dataclasses import asdict
 from operator import itemgetter
 from typing import Any
@@ -18,6 +19,7 @@ from olstream.standing import Standing
 
 def describe(metrics: Metrics) -> dict[str, Any]:
     """The document of /status.json. What is not known yet is null; times are epoch seconds."""
+    metrics = copy(metrics)  # as of one moment: the configuration may change under us
     config, families = metrics.config, metrics.families
     live, ready = metrics.health.live(), metrics.health.ready()
     return {

@@ -20,6 +20,7 @@ from olstream.model import Model
 from olstream.pipeline import Pipeline, Processed
 from olstream.ports import Lost
 from olstream.recover import checkpoint_of
+from olstream.reload import facts_under
 
 
 class Crash(BaseException):
@@ -221,6 +222,11 @@ class FakeCheckpoints:
 
     def write(self, pipeline: Pipeline, position: Position) -> None:
         self.store.save(checkpoint_of(self.config, pipeline.models, position, self.facts))
+
+    def write_under(self, config: Config, pipeline: Pipeline, position: Position) -> None:
+        facts = facts_under(self.facts, self.config, config, position)
+        self.store.save(checkpoint_of(config, pipeline.models, position, facts))
+        self.config, self.facts = config, facts
 
     def wait(self) -> None: ...
 

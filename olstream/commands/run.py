@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 from pathlib import Path
+from queue import SimpleQueue
 from threading import Event
 from types import FrameType
 
@@ -22,6 +23,9 @@ log = logging.getLogger("olstream.run")
 def command(config: Path) -> None:
     """Read records from Kafka, predict, then update, publish, commit; until SIGTERM or SIGINT.
 
+    On SIGHUP the configuration is read again: other routes, shadows, learners, monitor, join or log are taken
+    without losing anything; where the file is wrong, or more has changed, all stays as it was, and the log says why.
+
     \b
     Example:
       olstream run config.yaml
@@ -37,9 +41,11 @@ def command(config: Path) -> None:
         log.info("%s: committing, writing a checkpoint, leaving", signal.Signals(number).name)
         stop.set()
 
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, told_to_stop)
+    asked: SimpleQueue[None] = SimpleQueue()
+    signal.signal(signal.SIGHUP, lambda _number, _frame: asked.put(None))
     from olstream.app import App  # here, so that a mistake in the file is told without loading the compiler
 
-    App(settings).run(stop)
+    App(settings, lambda: load(config)).run(stop, asked)
     log.info("stopped")

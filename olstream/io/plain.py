@@ -64,7 +64,8 @@ class PlainSink:
         self._flush(line)
         if line is not None:
             self._make_sure_of_the_slot()
-        self._commit_offsets(self.group, marked(offsets))
+        if offsets:
+            self._commit_offsets(self.group, marked(offsets))
         if line is not None:
             self.group.in_doubt.clear()  # it has taken their place
         self.told.outcome("committed")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from olstream.checkpoint import Partition, Position
+from olstream.config import Config
 from olstream.journal import Line
 from olstream.messages import Chunk, Outgoing, Records
 from olstream.pipeline import Pipeline
@@ -42,4 +43,5 @@ class TimedCheckpoints:
     def __init__(self, writer: Checkpoints, watch: Watch) -> None:
         self.busy = writer.busy
         self.write: Callable[[Pipeline, Position], None] = watch.timed("checkpoint", writer.write)
+        self.write_under: Callable[[Config, Pipeline, Position], None] = watch.timed("checkpoint", writer.write_under)
         self.wait = writer.wait

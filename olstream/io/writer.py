@@ -18,6 +18,7 @@ from olstream.config import Config
 from olstream.pipeline import Pipeline
 from olstream.ports import Store
 from olstream.recover import checkpoint_of
+from olstream.reload import facts_under
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +54,19 @@ class CheckpointWriter:
         checkpoint = checkpoint_of(self.config, pipeline.models, position, self.facts)
         crash.point("copy.after")
         self._current = self._threads.submit(self._save, checkpoint)
+
+    def write_under(self, config: Config, pipeline: Pipeline, position: Position) -> None:
+        self.wait()
+        facts = facts_under(self.facts, self.config, config, position)
+        start = time.monotonic()
+        try:
+            size_bytes = self.store.save(checkpoint_of(config, pipeline.models, position, facts))
+        except OSError as error:
+            self.on_failed(error)
+            raise
+        self.on_written(time.monotonic() - start, size_bytes)
+        self.config, self.facts = config, facts
+        self._written_seq = position.seq
 
     def wait(self) -> None:
         if self._current is not None:
