@@ -142,7 +142,8 @@ def says_what_happened(prometheus: Prometheus, start_s: float, turned_s: float) 
     def panel(where: str) -> dict[str, float]:
         return {of.get("learner", ""): value for of, value in prometheus.query(filled(queries()[where]))}
 
-    assert panel("quality: Shadows against the champion: A").keys() == {"now", "next"}
+    assert panel("quality: Shadows against the champion: A").keys() == {"next"}
+    assert panel("quality: Shadows against the champion: B").keys() == {"next", "price-next"}
     assert panel("quality: Shadows against the champion: A")["now"] == 0.0
     assert 0.05 < panel("quality: Error now: A")["now"] < 1.0
     assert panel("quality: Mean absolute error: A").keys() == {"price"}
