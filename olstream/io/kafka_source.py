@@ -11,7 +11,7 @@ answers questions.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
@@ -103,7 +103,6 @@ class KafkaSource:
         return not self.in_doubt
 
     def poll(self, records_max: int, timeout_s: float) -> list[Chunk]:
-        self._set_aside()
         self._go_past_gaps()
         # consume(n, t) waits for n messages or all of t; this waits for the first and takes what is there.
         first = first_message(self.consumer, timeout_s)
@@ -211,45 +210,25 @@ class KafkaSource:
 
     def _take(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         crash.point("take.before")
-        self.given.update((tp.topic, tp.partition) for tp in partitions)
-        if partitions and len(self.config.input.topics) > 1:
+        new = {(tp.topic, tp.partition) for tp in partitions}
+        self.given |= new
+        if new and len(self.config.input.topics) > 1:
             self._pairs.count(self._starts.counts())
         self._pairs.look(self.given)
-        starts = self._starts.of(sorted(self.given - self._pairs.waiting - self.next.keys()))
-        for at, start in starts.items():
-            self._begin_at(at, start)
-        begun = {at: self.next[at] for at in starts}
+        begun = self.given - self._pairs.waiting - self.next.keys()
+        for at, start in self._starts.of(sorted(new | begun)).items():
+            if at in begun:
+                self._begin_at(at, start)
+            elif not start.is_ours and not start.lost:
+                self._unmarked[at] = start.offset  # it begins here, whenever that will be
         if self._incremental:
-            consumer.incremental_assign(_with_offsets(begun))
+            consumer.incremental_assign(self._with_offsets(begun))
         else:
-            consumer.assign(_with_offsets(self.next))
+            consumer.assign(self._with_offsets(self.next))
         self.errors.accepted()
         crash.point("take.after")
-        log.info("assigned %s", _told(begun))
+        log.info("assigned %s", ", ".join(f"{t}[{p}] from {self.next[t, p]}" for t, p in sorted(begun)) or "nothing")
         self.on_change("assigned", self.next)
-
-    def _give_up(self, consumer: Consumer, partitions: list[TopicPartition], kind: str) -> None:
-        crash.point("revoke.before")
-        gone = {(tp.topic, tp.partition) for tp in partitions}
-        self.given -= gone
-        self._pairs.look(self.given)
-        read = self._forget(gone)
-        if self._incremental:
-            consumer.incremental_unassign(read)
-        else:
-            consumer.unassign()
-        crash.point("revoke.after")
-        log.info("%s %s", kind, named(gone))
-        self.on_change(kind, self.next)
-
-    def _forget(self, gone: Set[Partition]) -> list[TopicPartition]:
-        """Those among them that we have read so far: the client knows of no others."""
-        read = sorted(gone & self.next.keys())
-        for at in read:
-            del self.next[at]
-            self._unmarked.pop(at, None)
-            self._gaps.pop(at, None)
-        return [TopicPartition(*at) for at in read]
 
     def _begin_at(self, at: Partition, start: Start) -> None:
         self.next[at] = start.offset
@@ -258,19 +237,27 @@ class KafkaSource:
         if start.lost:
             self._gaps[at] = start.lost
 
-    # Between polls.
-
-    def _set_aside(self) -> None:
-        """Half a pair is read no further: the other half went away, or is new. What was read of it is committed."""
-        if not self._pairs.waiting & self.next.keys():
-            return
-        self._before_revoke()
-        halves = self._forget(self._pairs.waiting)
+    def _give_up(self, consumer: Consumer, partitions: list[TopicPartition], kind: str) -> None:
+        crash.point("revoke.before")
+        gone = {(tp.topic, tp.partition) for tp in partitions}
+        for at in gone:
+            self._unmarked.pop(at, None)
+            self._gaps.pop(at, None)
+        self.given -= gone
+        self._pairs.look(self.given)
+        gone |= self._pairs.waiting  # committed like the rest, and read on from there once the other half is back
+        read = sorted(gone & self.next.keys())
+        for at in read:
+            del self.next[at]
         if self._incremental:
-            self.consumer.incremental_unassign(halves)
+            consumer.incremental_unassign([TopicPartition(*at) for at in read])
         else:
-            self.consumer.assign(_with_offsets(self.next))
-        self.on_change("assigned", self.next)
+            consumer.unassign()
+        crash.point("revoke.after")
+        log.info("%s %s", kind, named(gone))
+        self.on_change(kind, self.next)
+
+    # Between polls.
 
     def _go_over_holes(self) -> None:
         """Other people's transactions end in markers, and aborted ones are only holes: no record tells of them."""
@@ -291,19 +278,14 @@ class KafkaSource:
         if overtaken:  # the client has stopped fetching them and lets nobody seek there: they are assigned anew
             if self._incremental:
                 self.consumer.incremental_unassign([TopicPartition(*at) for at in overtaken])
-                self.consumer.incremental_assign(_with_offsets({at: self.next[at] for at in overtaken}))
+                self.consumer.incremental_assign(self._with_offsets(overtaken))
             else:
-                self.consumer.assign(_with_offsets(self.next))
+                self.consumer.assign(self._with_offsets(self.next))
+
+    def _with_offsets(self, partitions: Iterable[Partition]) -> list[TopicPartition]:
+        return [TopicPartition(*at, self.next[at]) for at in sorted(partitions)]
 
 
 def marked(offsets: Mapping[Partition, int]) -> list[TopicPartition]:
     """Offsets to commit, as ours."""
     return [TopicPartition(topic, p, offset, metadata=MARK) for (topic, p), offset in sorted(offsets.items())]
-
-
-def _with_offsets(starts: Mapping[Partition, int]) -> list[TopicPartition]:
-    return [TopicPartition(topic, p, offset) for (topic, p), offset in sorted(starts.items())]
-
-
-def _told(starts: Mapping[Partition, int]) -> str:
-    return ", ".join(f"{topic}[{p}] from {offset}" for (topic, p), offset in sorted(starts.items())) or "nothing"
