@@ -108,17 +108,27 @@ class Hindsight:
         taken = rows.measured != 0
         if self._task != "regression":
             taken &= rows.truth >= 0
-        of_batch = taken[rows.entries >= 0]  # the batch has the accepted rows alone
+        accepted = np.ones(rows.n, np.bool_)
+        accepted[list(rows.rejects)] = False
+        of_batch = taken[accepted]  # the batch has the accepted rows alone
         sizes = np.diff(rows.batch.indptr)
         kept = np.repeat(of_batch, sizes)
         if self._task == "regression":
             target = rows.target[taken]
             loss = np.abs(rows.score[taken] - target) - self._eps
         else:
-            target, margin = rows.truth[taken].astype(np.float64), rows.margin[taken]
+            target, margin = rows.truth[taken].astype(np.float64), self._margins(rows)[taken]
             loss = np.where(np.isnan(margin), rows.loss[taken], 1.0 - margin)
         indices, values = rows.batch.indices[kept], rows.batch.values[kept]
         return _Piece(sizes[of_batch], indices, values, target, rows.weight[taken], np.maximum(0.0, loss))
+
+    def _margins(self, rows: Rows) -> F64:
+        """Of the predictions: where the label came late, of the one that was made before, nan if that is not known."""
+        if self._task == "binary":
+            before = np.where(rows.truth > 0, rows.score, -rows.score)
+        else:
+            before = np.full(rows.n, np.nan)
+        return np.where(rows.entries < 0, before, rows.margin)
 
     def _find(self) -> None:
         while True:

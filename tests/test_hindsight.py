@@ -14,6 +14,7 @@ from olstream.hindsight import Found, Hindsight
 from olstream.messages import Example, Label
 from olstream.model import Model
 from tests.page import Service, example
+from tests.test_pipeline import chunk_of, pipeline_of
 
 
 def stream(task: str, n: int, seed: int = 7) -> tuple[Any, list[Label]]:
@@ -116,6 +117,39 @@ def test_rows_without_label_or_weight_and_refused_ones_are_not_in_the_window() -
     w = svm(x, y, weight=h, tol=1e-8).w
     assert found.found is not None
     assert found.found.loss == pytest.approx(np.average(np.maximum(0.0, 1.0 - y * (x @ w)), weights=h), abs=1e-3)
+
+
+@pytest.mark.parametrize(("task", "classes"), [("binary", [0, 1]), ("multiclass", [0, 1, 2]), ("regression", None)])
+def test_a_row_whose_label_came_late_counts_with_what_was_predicted_of_it(task: str, classes: Any) -> None:
+    x, labels = stream(task, 60)
+    learner = {"algorithm": "pa1", "task": task, "bias": False, "classes": classes}
+    pipeline = pipeline_of({"m": learner}, routes=[{"learner": "m"}])
+    eps = float(pipeline.models["m"].params.get("eps", 0.0))  # type: ignore[arg-type]
+    found = Hindsight(HindsightConfig(window=60, every=60), task, eps)
+    rows: list[dict[str, Any]] = [{"features": dict(zip("abcd", row, strict=True))} for row in x.tolist()]
+    first = [row | {"id": i} for i, row in enumerate(rows[:40])]
+    between = [row | {"label": label} for row, label in zip(rows[40:], labels[40:], strict=True)]
+    late = [{"id": i, "label": label} for i, label in enumerate(labels[:40])]
+
+    results = [
+        result
+        for messages in ([*first, {"features": {}, "label": []}], [*between, b"{", rows[0], *late])
+        for result in pipeline.process(chunk_of(*messages)).results
+    ]
+    for result in results:
+        found.add(result.rows)
+    found.wait()
+
+    own = np.concatenate([result.rows.loss[result.rows.measured != 0] for result in results])
+    assert sum(len(result.late) for result in results) == 40
+    assert found.found is not None and found.found.rows == own.size == 60
+    assert found.found.loss + found.found.regret == pytest.approx(own.mean())
+    if task != "multiclass":
+        x, y = np.roll(x, 20, axis=0), np.roll(labels, 20).astype(np.float64)
+        y = y if task == "regression" else 2.0 * y - 1.0
+        w = svm(x, y, eps=eps if task == "regression" else None, tol=1e-6).w
+        off = np.abs(x @ w - y) - eps if task == "regression" else 1.0 - y * (x @ w)
+        assert found.found.loss == pytest.approx(np.mean(np.maximum(0.0, off)), abs=1e-3)
 
 
 def test_numbers_too_far_apart_leave_the_last_regret_and_a_line_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
