@@ -111,8 +111,9 @@ class Join:
         assert example.id is not None
         features = orjson.dumps(plain(example).features, option=orjson.OPT_SORT_KEYS)
         row = Row(
-            example.id, features, example.weight, self._time_ms(i, example), route.learner, *self._place(i), self.beside
-        )
+            example.id, features, example.weight, example.ts_ms, self.chunk.timestamps[i], route.learner,
+            *self._place(i), self.beside,
+        )  # fmt: skip
         waiting.add(key, row)
         return row
 
@@ -187,7 +188,10 @@ class Join:
                 return
         waiting = self.models[route.learner].waiting
         waiting.tick(self.chunk.topic, self.chunk.partition, time_ms, begins=True)
-        early = Early(example.id, example.label, example.weight, time_ms, example.learner, *self._place(i), self.beside)
+        early = Early(
+            example.id, example.label, example.weight, example.ts_ms, self.chunk.timestamps[i], example.learner,
+            *self._place(i), self.beside,
+        )  # fmt: skip
         waiting.add(key, early)
 
     # Models

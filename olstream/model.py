@@ -23,10 +23,9 @@ from olstream.evaluate import SEEN, UPDATES, Tally
 from olstream.knowledge import Knowledge
 from olstream.late import as_predicted, made_of
 from olstream.learners import _cache, base
-from olstream.learners._jit import F64
 from olstream.learners._state import BIAS, UNSEEN, LinearState
 from olstream.messages import Example, Label, Reject, SparseRow
-from olstream.rows import Counts, Rows
+from olstream.rows import Counts, Rows, counted
 from olstream.scale import Scaler
 from olstream.vectorize import Batch, vectorize
 from olstream.versus import Versus
@@ -193,7 +192,7 @@ class Model(Knowledge):
             as_predicted(rows, late, self._learning)
         self._measure(rows, admitted)
         novel = vocabulary.n_columns - names_before + int(np.count_nonzero(batch.indices == UNSEEN))
-        rows.counts = self._counts(rows, admitted, learnt, novel, vocabulary.overflowed - overflowed_before, late)
+        rows.counts = counted(rows, learnt, novel, vocabulary.overflowed - overflowed_before, late)
         if admitted.rejects:
             rows.spread_out(np.array(admitted.positions, np.int64), len(examples))
         return rows
@@ -264,37 +263,6 @@ class Model(Knowledge):
             if self.classes is not None:
                 self.tally.margins.add(rows.measured, rows.margin, rows.margin_after)
             self.tally.add(rows.measured, rows.truth, rows.predicted, rows.loss, absolute, rows.updates, classes)
-
-    def _counts(
-        self, rows: Rows, admitted: Admitted, learnt: Bools, novel: int, overflowed: int, late: Mapping[int, Row]
-    ) -> Counts:
-        measured = rows.measured != 0
-        labelled, updated = int(np.count_nonzero(measured)), int(np.count_nonzero(rows.updated))
-        skipped = int(np.count_nonzero(rows.skip))
-        mistakes, absolute, squared = 0, 0.0, 0.0
-        if self.classes is None:
-            distance = rows.distance[measured]
-            absolute, squared = _total(distance), _total(distance, 2)
-        else:
-            mistakes = labelled - int(np.count_nonzero(rows.correct[measured] == 1))
-        return Counts(
-            seen=rows.n - len(late),
-            labelled=labelled,
-            late=len(late),
-            unmeasured=sum(not row.is_measured for row in late.values()),
-            unlabelled=int(np.count_nonzero(np.isnan(admitted.target) & (admitted.weight > 0.0))),
-            updated=updated,
-            passive=int(np.count_nonzero(learnt)) - updated - int(np.count_nonzero(rows.skip[learnt])),
-            skipped=skipped,
-            unstable=int(np.count_nonzero(rows.skip == base.OVERFLOW)),
-            mistakes=mistakes,
-            loss=_total(rows.loss[measured]),
-            absolute_error=absolute,
-            squared_error=squared,
-            features=int(np.sum(rows.entries)) + len(late),
-            novel=novel,
-            overflowed=overflowed,
-        )
 
     def start_from(self, given: object) -> None:
         """Begin from weights by exported name, as `weights` tells. Before the first row."""
@@ -399,9 +367,3 @@ class Model(Knowledge):
 
 def _under(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Named:
     return {key.removeprefix(prefix): array for key, array in arrays.items() if key.startswith(prefix)}
-
-
-def _total(numbers: F64, power: int = 1) -> float:
-    """A sum for a counter: finite whatever happens."""
-    with np.errstate(over="ignore"):
-        return min(float(np.sum(numbers**power)), float(np.finfo(np.float64).max))

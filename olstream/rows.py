@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from olstream.alarms import Alarm
 from olstream.confidence import probabilities, side_probability
 from olstream.learners._jit import F64, I64, U8
+from olstream.learners.base import OVERFLOW
 from olstream.messages import Label, Reject
 from olstream.vectorize import Batch
+from olstream.waiting import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,3 +140,39 @@ _COLUMNS = (
     "predicted", "truth", "known", "updates", "entries", "correct", "measured", "updated", "skip", "scores", "spreads",
     "target", "weight",
 )  # fmt: skip
+
+
+def counted(rows: Rows, learnt: NDArray[np.bool_], novel: int, overflowed: int, late: Mapping[int, Row]) -> Counts:
+    """What a batch adds, once it is measured; no row of it is refused. `learnt`: rows that were to be learnt."""
+    measured = rows.measured != 0
+    labelled, updated = int(np.count_nonzero(measured)), int(np.count_nonzero(rows.updated))
+    mistakes, absolute, squared = 0, 0.0, 0.0
+    if rows.task == "regression":
+        distance = rows.distance[measured]
+        absolute, squared = _total(distance), _total(distance, 2)
+    else:
+        mistakes = labelled - int(np.count_nonzero(rows.correct[measured] == 1))
+    return Counts(
+        seen=rows.n - len(late),
+        labelled=labelled,
+        late=len(late),
+        unmeasured=sum(not row.is_measured for row in late.values()),
+        unlabelled=int(np.count_nonzero(np.isnan(rows.target) & (rows.weight > 0.0))),
+        updated=updated,
+        passive=int(np.count_nonzero(learnt)) - updated - int(np.count_nonzero(rows.skip[learnt])),
+        skipped=int(np.count_nonzero(rows.skip)),
+        unstable=int(np.count_nonzero(rows.skip == OVERFLOW)),
+        mistakes=mistakes,
+        loss=_total(rows.loss[measured]),
+        absolute_error=absolute,
+        squared_error=squared,
+        features=int(np.sum(rows.entries)) + len(late),
+        novel=novel,
+        overflowed=overflowed,
+    )
+
+
+def _total(numbers: F64, power: int = 1) -> float:
+    """A sum for a counter: finite whatever happens."""
+    with np.errstate(over="ignore"):
+        return min(float(np.sum(numbers**power)), float(np.finfo(np.float64).max))

@@ -41,7 +41,8 @@ class Row(msgspec.Struct, gc=False):
     id: str | int
     features: bytes  # JSON, keys in order
     weight: float
-    ts_ms: int | None
+    ts_ms: int | None  # the message's own
+    record_ms: int | None
     champion: str  # the learner that led when they came
     topic: str
     partition: int
@@ -64,6 +65,7 @@ class Early(msgspec.Struct, gc=False):
     label: Label
     weight: float
     ts_ms: int | None
+    record_ms: int | None
     learner: str | None  # the one that its message names
     topic: str
     partition: int
@@ -222,5 +224,6 @@ def delay_of(row: Row, label_ms: int | None, record_ms: int | None) -> int | Non
 
     None where one of them has none.
     """
-    time_ms = record_ms if label_ms is None else label_ms
-    return None if time_ms is None or row.ts_ms is None else time_ms - row.ts_ms
+    begins_ms = row.record_ms if row.ts_ms is None else row.ts_ms
+    ends_ms = record_ms if label_ms is None else label_ms
+    return None if begins_ms is None or ends_ms is None else ends_ms - begins_ms

@@ -18,8 +18,7 @@ PREFIX: Final = "waiting."
 
 _ROW, _UNMEASURED, _EARLY = range(3)
 _NUMBERS: Final = 4  # weight, score, variance, fresh
-_CODES: Final = 5  # kind, at_ms, ts_ms, predicted, known
-_PLACE: Final = 4  # topic, partition, offset, champion; then `beside`
+_CODES: Final = 4  # kind, ts_ms, predicted, known
 
 
 def meta_of(waiting: Waiting) -> dict[str, Any]:
@@ -57,7 +56,7 @@ def _entries(waiting: Waiting) -> dict[str, NDArray[Any]]:
         ),
         "codes": np.array(
             [
-                (_kind(e), e.at_ms, NO_TIME if e.ts_ms is None else e.ts_ms, m.predicted, m.known)
+                (_kind(e), _number(e.ts_ms), m.predicted, m.known)
                 for e, m in zip(entries, made, strict=True)
             ],
             np.int64,
@@ -67,12 +66,24 @@ def _entries(waiting: Waiting) -> dict[str, NDArray[Any]]:
         "score_ends": np.cumsum([len(m.scores) // 8 for m in made]),
         "spread_ends": np.cumsum([len(m.spreads) // 8 for m in made]),
         "places": np.array(
-            [(topic[e.topic], e.partition, e.offset, learner[_learner(e)], *e.beside) for e in entries], np.int64
+            [
+                (topic[e.topic], e.partition, e.offset, learner[_learner(e)], e.at_ms, _number(e.record_ms), *e.beside)
+                for e in entries
+            ],
+            np.int64,
         ),
     }  # fmt: skip
 
 
 _NONE: Final = Made(0.0, 0.0, 0.0, -1, 0)
+
+
+def _number(time_ms: int | None) -> int:
+    return NO_TIME if time_ms is None else time_ms
+
+
+def _time(number: int) -> int | None:
+    return None if number == NO_TIME else number
 
 
 def _learner(entry: Entry) -> str:
@@ -107,28 +118,30 @@ def _restored(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], class
     codes = intact.array(arrays, f"{PREFIX}codes", np.int64, (n, _CODES))
     places = intact.array(arrays, f"{PREFIX}places", np.int64, (n, None))
     intact.within("kinds", codes[:, 0], _ROW, _EARLY + 1)
-    intact.within("predicted", codes[:, 3], -1, max(classes, 1))
-    intact.within("known", codes[:, 4], 0, max(classes, 3) + 1)
+    intact.within("predicted", codes[:, 2], -1, max(classes, 1))
+    intact.within("known", codes[:, 3], 0, max(classes, 3) + 1)
     intact.within("topics", places[:, 0], 0, len(meta["topics"]))
     intact.within("learners", places[:, 3], 0, len(meta["learners"]))
     scores, spreads = _parts(arrays, "score", n), _parts(arrays, "spread", n)
     texts = _text(arrays, "texts").split(b"\n")
-    if len(texts) != n or any(len(s) and len(s) != 8 * c[4] for s, c in zip(scores, codes.tolist(), strict=True)):
+    if len(texts) != n or any(
+        len(own) not in (0, 8 * code[3]) or len(spread) not in (0, len(own))
+        for own, spread, code in zip(scores, spreads, codes.tolist(), strict=True)
+    ):
         raise ValueError("what waits has other texts or scores than ids")
     found: list[Entry] = []
-    for id_, text, (weight, score, variance, fresh), (kind, at_ms, ts_ms, predicted, known), place, own, spread in zip(
+    for id_, text, (weight, score, variance, fresh), (kind, ts_ms, predicted, known), place, own, spread in zip(
         ids, texts, numbers, codes.tolist(), places.tolist(), scores, spreads, strict=True
     ):
-        topic, partition, offset, learner, *beside = place
-        where = (str(meta["topics"][topic]), partition, offset, tuple(beside), at_ms)
-        time_ms = None if ts_ms == NO_TIME else ts_ms
-        named = str(meta["learners"][learner])
+        i, partition, offset, learner, at_ms, record_ms, *beside = place
+        topic, named, since = str(meta["topics"][i]), str(meta["learners"][learner]), tuple(beside)
+        times, said = (_time(ts_ms), _time(record_ms)), json.loads(text)
         if kind == _EARLY:
-            found.append(Early(id_, json.loads(text), weight, time_ms, named or None, *where))
-        else:
-            was = Made(score, variance, fresh, predicted, known, own, spread)
-            orjson.loads(text)
-            found.append(Row(id_, text, weight, time_ms, named, *where, was, kind == _ROW))
+            found.append(Early(id_, said, weight, *times, named or None, topic, partition, offset, since, at_ms))
+            continue
+        made = Made(score, variance, fresh, predicted, known, own, spread)
+        row = Row(id_, text, weight, *times, named, topic, partition, offset, since, at_ms, made, kind == _ROW)
+        found.append(row)
     return found
 
 
