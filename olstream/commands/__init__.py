@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "state": "The checkpoints of a slot: list them, verify them, go back to one.",
     "status": "The running service in one screen.",
     "report": "One page to keep: error curves with baselines and drift, of a file of predictions or a service.",
+    "promote": "A shadow becomes the champion, in the configuration.",
     "health": "Exit 0 where the service is well, 1 where not; for container probes.",
     "learners": "The algorithms, their hyperparameters, ranges and papers.",
     "config-schema": "The JSON Schema of the configuration.",

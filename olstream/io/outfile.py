@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import uuid
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Final, Self, TypeAlias
 
@@ -67,6 +69,29 @@ def told(name: object) -> Iterator[None]:
         raise
     except OSError as error:
         raise ConfigError(f"cannot write {name}: {error.strerror or error}") from error
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Put these bytes in the place of a file: whole or not at all, with the mode and the owner that it had.
+
+    Where a link leads to it, the file changes and not the link.
+    """
+    there = Path(os.path.realpath(path))
+    scratch = there.with_name(f".{there.name}.{uuid.uuid4().hex[:8]}")
+    with told(path):
+        facts = there.stat()
+        try:
+            with open(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+                with suppress(PermissionError):
+                    os.fchown(out.fileno(), facts.st_uid, facts.st_gid)
+                os.fchmod(out.fileno(), stat.S_IMODE(facts.st_mode))
+                out.write(data)
+                out.flush()
+                os.fsync(out.fileno())
+            os.replace(scratch, there)
+        except BaseException:
+            scratch.unlink(missing_ok=True)
+            raise
 
 
 def refuse_overwriting(read: Mapping[str, str], written: Mapping[str, str | None]) -> None:
