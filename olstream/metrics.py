@@ -156,8 +156,9 @@ class Metrics:
         hindsight = _hindsight(config)
         if config.monitor.hindsight == self.config.monitor.hindsight:
             hindsight |= {name: of for name, of in self.hindsight.items() if name in hindsight}
-        elif hindsight:
-            next(iter(hindsight.values())).warm_up()
+        else:
+            for of in hindsight.values():
+                of.warm_up()
         families = Families(config, self.board, self.behind, self.health, self._regret, self.version, self.librdkafka)
         families.go_on_from(self.families)
         vars(self).update(  # all at once: whoever asks just now must not find half of it
