@@ -26,9 +26,6 @@ VARIABLES |= dict.fromkeys(("$job", "$instance", "$learner", "$topic"), ".+")
 
 # What a healthy run has no value for, and why. test_synthetic.py gives each of them one; all others must have one live.
 NOT_LIVE = {
-    "quality: Delay: A": "no late labels are sent",
-    "quality: Delay: B": "no late labels are sent",
-    "quality: Predictions that wait for a label: A": "no late labels are sent",
     "runtime: Errors by code: A": "the broker answers throughout",
     "runtime: Writes that failed: A": "every write is taken",
     "runtime: Writes that failed: B": "every write is taken",

@@ -105,7 +105,7 @@ def answers(expr: str, series: Series, expected: Samples, after_s: int, director
 
 
 def test_all_that_a_healthy_run_does_not_show_is_shown_here() -> None:
-    assert CASES.keys() | {"Champion"} == NOT_LIVE.keys()
+    assert CASES.keys() | {"Champion"} >= NOT_LIVE.keys()
 
 
 @pytest.mark.parametrize("where", CASES)

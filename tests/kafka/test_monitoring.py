@@ -5,6 +5,7 @@ That an expression can be parsed and names what there is (tests/deploy) does not
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import random
@@ -26,15 +27,21 @@ from tests.kafka.topics import until
 SOON_S = 60.0  # a deadline only: it takes a few seconds where the machine has time
 A_SECOND = 400  # records that are fed
 SWITCHED_AFTER = 3000  # rows measured before the concept turns round
+LATE_MAX = 40  # labels that are owed at once
 
 
 class Stream:
-    """A thread that feeds a steady stream. One record in a hundred is no JSON; `turn` reverses the concept."""
+    """A thread that feeds a steady stream. One record in a hundred is no JSON; `turn` reverses the concept.
+
+    Some labels come in a message of their own, right after some other records.
+    """
 
     def __init__(self, service: Running) -> None:
         self._service = service
         self._random = random.Random(1)
         self._sign = 1.0
+        self._late: list[dict[str, object]] = []
+        self._ids = itertools.count()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._feed, daemon=True)
 
@@ -53,7 +60,14 @@ class Stream:
             return b"{"
         features = {name: self._random.gauss(0, 1) for name in ("amount", "age", "speed")}
         score = self._sign * (features["amount"] - features["age"]) + self._random.gauss(0, 0.3)
-        message = {"features": features, "label": int(score > 0)}
+        if len(self._late) > LATE_MAX:
+            return json.dumps(self._late.pop(0)).encode()
+        label = int(score > 0)
+        if self._random.random() < 0.2:
+            identity = {"id": f"late {next(self._ids)}"}
+            self._late.append({**identity, "label": label})
+            return json.dumps({**identity, "features": features}).encode()
+        message: dict[str, object] = {"features": features, "label": label}
         if self._random.random() < 0.2:
             message = {"features": features, "label": score, "learner": "price"}
         return json.dumps(message).encode()
