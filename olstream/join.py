@@ -6,19 +6,21 @@
 
 What each record does to those that wait is decided in the order of the stream. Models still get many rows at once:
 a `Step` is put on the list of its model, and the lists are run when something has to be known of what they make. All
-models of a record are asked whether they take it before it is on any list, so that they run it together.
+models of a record are asked whether they take it before it is on any list, so that they run it together. A record that
+is refused changes nothing of what waits, not even what time it is.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import msgspec
 import orjson
 
+from olstream.admit import LARGEST
 from olstream.checkpoint import Partition
 from olstream.decode import plain
 from olstream.messages import Chunk, Example, Reject
@@ -64,6 +66,7 @@ class Join:
         self.run = run
         self.done = Joined()
         self._steps: dict[str, list[Step]] = {}  # by model
+        self._brings_news = False  # a row on the lists may make a class known
 
     def go_through(self, examples: Sequence[Any], routes: Sequence[Route | None]) -> Joined:
         """None for a record that leads to no model."""
@@ -74,12 +77,14 @@ class Join:
                 self._label(i, example, route)
             else:
                 self._features(i, example, route)
+            if self._brings_news:
+                self._flush()
         self._flush()
         self._tell_dropped()
         return self.done
 
     def _flush(self) -> None:
-        steps, self._steps = self._steps, {}
+        steps, self._steps, self._brings_news = self._steps, {}, False
         if steps:
             self.run(steps)
 
@@ -87,26 +92,23 @@ class Join:
 
     def _features(self, i: int, example: Example, route: Route) -> None:
         key = str(example.id) if example.id is not None and example.weight > 0.0 else None
-        if key is not None and example.label is None:
-            example = self._with_early_label(key, example, route)
         if self._refused(i, route.learner, example):
             return
+        if key is not None and example.label is None:
+            example = self._with_early_label(key, example, route)
         shadows = [name for name in route.shadows if self._refusal(name, example) is None]
         for name in (route.learner, *shadows):
             self._add(name, Step(i, route.learner, example, waits=self._noted(name, i, example, route, key)))
+        if key is not None and example.label is not None:
+            for name in (route.learner, *route.shadows):
+                self.models[name].waiting.settle(key)
 
     def _noted(self, name: str, i: int, example: Example, route: Route, key: str | None) -> Row | None:
-        """What the id means to the model from now on: settled, or waiting in the row that is given."""
+        """The row, where it waits for its label from now on."""
         waiting = self.models[name].waiting
         begins = key is not None and example.label is None and waiting.expects(key)
         waiting.tick(self.chunk.topic, self.chunk.partition, self._time_ms(i, example), begins)
-        if key is None:
-            return None
-        if example.label is not None:
-            waiting.take(key)
-            waiting.settle(key)
-            return None
-        if not waiting.expects(key):
+        if key is None or example.label is not None or not waiting.expects(key):
             return None
         assert example.id is not None
         features = orjson.dumps(plain(example).features, option=orjson.OPT_SORT_KEYS)
@@ -114,18 +116,21 @@ class Join:
             example.id, features, example.weight, example.ts_ms, self.chunk.timestamps[i], route.learner,
             *self._place(i), self.beside,
         )  # fmt: skip
+        row.made_bytes = self.models[name].made_bytes
         waiting.add(key, row)
         return row
 
     def _with_early_label(self, key: str, example: Example, route: Route) -> Example:
         """The example with the label that came before it, if one did and the learner takes it."""
+        if self.models[route.learner].waiting.is_settled(key):
+            return example
         for name in self._names(route.learner):
             waiting = self.models[name].waiting
             early = waiting.get(key)
-            if isinstance(early, Early) and early.learner in (None, route.learner):
+            if isinstance(early, Early) and (name == route.learner or early.learner in (None, route.learner)):
                 waiting.take(key)
                 labelled = msgspec.structs.replace(plain(example), label=early.label)
-                labelled.weight *= early.weight
+                labelled.weight = min(labelled.weight * early.weight, LARGEST)
                 if self._refusal(route.learner, labelled) is None:
                     return labelled
                 self.done.unmatched[name, "unknown"] += 1
@@ -138,18 +143,25 @@ class Join:
         if not example.weight > 0.0:
             return
         key, time_ms = str(example.id), self._time_ms(i, example)
-        for name in self._holding(key):
-            self.models[name].waiting.tick(self.chunk.topic, self.chunk.partition, time_ms)
+        holding = self._holding(key)
         champion = self._champion(key, example, route)
         if champion is None:
             self._without_features(i, example, route, key, time_ms)
         else:
             self._late(i, example, key, champion)
+        if i not in self.done.rejects:
+            for name in holding:
+                self.models[name].waiting.tick(self.chunk.topic, self.chunk.partition, time_ms)
+
+    def _meant(self, example: Example, route: Route) -> Iterable[str]:
+        """Whose features a label can be for: all, unless its message names its learner."""
+        if example.learner is None:
+            return self._names(route.learner)
+        return dict.fromkeys([route.learner, example.learner])
 
     def _champion(self, key: str, example: Example, route: Route) -> str | None:
-        """Who led when the features of that id came. A message that names its learner means that one."""
-        names = [example.learner] if example.learner is not None else self._names(route.learner)
-        for name in names:
+        """Who led when the features of that id came."""
+        for name in self._meant(example, route):
             row = self.models[name].waiting.get(key)
             if isinstance(row, Row):
                 return row.champion
@@ -165,19 +177,20 @@ class Join:
             return
         taken = [name for name in late if name == champion or self._refusal(name, late[name]) is None]
         for name in taken:
-            self.models[name].waiting.take(key)
-            self.models[name].waiting.settle(key)
             self._add(name, Step(i, champion, late[name], late=rows[name]))
+        for name in late:
+            self.models[name].waiting.settle(key)
 
     def _late_example(self, row: Row, label: Example) -> Example:
         """The features as they were kept, with the label that came."""
-        return Example(row.id, orjson.loads(row.features), label.label, None, row.weight * label.weight, label.ts_ms)
+        weight = min(row.weight * label.weight, LARGEST)
+        return Example(row.id, orjson.loads(row.features), label.label, None, weight, label.ts_ms)
 
     def _without_features(self, i: int, example: Example, route: Route, key: str, time_ms: int | None) -> None:
         """It waits, unless its id has a label already."""
         assert example.id is not None and example.label is not None
-        names = [route.learner] if example.learner is not None else self._names(route.learner)
-        if any(self.models[name].waiting.get(key) or self.models[name].waiting.is_settled(key) for name in names):
+        names = self._meant(example, route)
+        if any(not self.models[name].waiting.expects(key) for name in names):
             self.done.unmatched[route.learner, "duplicate"] += 1
             return
         if not self.models[route.learner].knows_label(example.label):
@@ -212,6 +225,7 @@ class Join:
         if model.is_sure_of(example):
             return None
         self._flush()
+        self._brings_news = True
         return model.refusals([example]).get(0)
 
     def _names(self, first: str) -> Iterator[str]:

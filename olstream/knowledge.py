@@ -10,6 +10,7 @@ from olstream.classes import Classes
 from olstream.learners import base
 from olstream.learners._jit import F64
 from olstream.learners._state import BIAS, Arrays, LinearState
+from olstream.scale import Scaler
 from olstream.vocabulary import FIRST_NAMED, Vocabulary
 
 
@@ -19,6 +20,7 @@ class Knowledge:
     task: base.Task
     classes: Classes | None
     vocabulary: Vocabulary
+    scaler: Scaler | None
     _learning: base.Learning
     _state: LinearState
 
@@ -81,6 +83,23 @@ class Knowledge:
         variances = self._variances()
         used = np.zeros((1, 0)) if variances is None else variances[:, FIRST_NAMED:]
         return float(np.mean(used)) if used.size else None
+
+    @property
+    def nbytes(self) -> int:
+        """Of the arrays that grow with the features."""
+        scaler = [] if self.scaler is None else [self.scaler.count, self.scaler.mean, self.scaler.m2]
+        return self._state.nbytes + sum(array.nbytes for array in scaler)
+
+    @property
+    def made_bytes(self) -> int:
+        """What a prediction takes beside its row while it waits for its label: of several classes, all scores."""
+        if self.classes is None or self.task != "multiclass":
+            return 0
+        return 8 * self.classes.known * (1 + self._has_variance)
+
+    @property
+    def _has_variance(self) -> bool:
+        return self._learning.anatomy.prior is not None
 
     def _used(self, array: F64) -> F64:
         """The part of a state array that is in use."""

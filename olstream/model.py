@@ -211,10 +211,6 @@ class Model(Knowledge):
         columns.codes[base.KNOWN] = admitted.known
         return columns
 
-    @property
-    def _has_variance(self) -> bool:
-        return self._learning.anatomy.prior is not None
-
     def _rows(self, admitted: Admitted, batch: Batch, columns: base.Columns, measured: Bools) -> Rows:
         out, codes = columns.numbers, columns.codes
         n = out.shape[1]
@@ -247,7 +243,7 @@ class Model(Knowledge):
     def remember(self, rows: Rows, waits: Mapping[int, Row]) -> None:
         """What was predicted of these rows, by position, whose labels are to come."""
         for row, made in zip(waits.values(), made_of(rows, list(waits), self._learning.anatomy.prior), strict=True):
-            self.waiting.fill(row, made)
+            row.made = made
 
     def against(self, champion: str) -> Versus:
         """How this learner, as its shadow, compares with a champion."""
@@ -293,12 +289,6 @@ class Model(Knowledge):
                 raise ConfigError(f"the weight of {name!r} is given twice")
             columns[column] = None
         return list(columns)
-
-    @property
-    def nbytes(self) -> int:
-        """Of the arrays that grow with the features."""
-        scaler = [] if self.scaler is None else [self.scaler.count, self.scaler.mean, self.scaler.m2]
-        return self._state.nbytes + sum(array.nbytes for array in scaler)
 
     # State
 

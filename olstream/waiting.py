@@ -51,11 +51,11 @@ class Row(msgspec.Struct, gc=False):
     at_ms: int = NO_TIME  # what time it was in its partition
     made: Made | None = None
     is_measured: bool = True  # False: predicted by another slot
+    made_bytes: int = 0  # that `made` will take: what makes way for a row must not depend on when it is predicted
 
     @property
     def nbytes(self) -> int:
-        made = 0 if self.made is None else len(self.made.scores) + len(self.made.spreads)
-        return ENTRY_BYTES + len(self.features) + made
+        return ENTRY_BYTES + len(self.features) + self.made_bytes
 
 
 class Early(msgspec.Struct, gc=False):
@@ -154,13 +154,6 @@ class Waiting:
         self.nbytes += entry.nbytes
         self.early += isinstance(entry, Early)
 
-    def fill(self, row: Row, made: Made) -> None:
-        """What was predicted, now that it is known. The row may be gone already."""
-        before = row.nbytes
-        row.made = made
-        if self.entries.get(str(row.id)) is row:
-            self.nbytes += row.nbytes - before
-
     def take(self, key: str) -> Entry | None:
         """What waits under that id waits no more."""
         entry = self.entries.pop(key, None)
@@ -171,7 +164,8 @@ class Waiting:
         return entry
 
     def settle(self, key: str) -> None:
-        """The label of that id is known."""
+        """The label of that id is known, and nothing waits under it any more."""
+        self.take(key)
         self.settled[key] = None
         if len(self.settled) >= self.entries_max:
             self.settled_before, self.settled = self.settled, {}

@@ -141,6 +141,7 @@ def _restored(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], class
             continue
         made = Made(score, variance, fresh, predicted, known, own, spread)
         row = Row(id_, text, weight, *times, named, topic, partition, offset, since, at_ms, made, kind == _ROW)
+        row.made_bytes = len(own) + len(spread)
         found.append(row)
     return found
 
