@@ -378,7 +378,7 @@ def labels() -> Json:
         ),
         lines(
             "Predictions that wait for a label",
-            "At most join.pending_max; the oldest give way.",
+            "And labels that wait for their row. At most join.pending_max; the oldest give way.",
             "short",
             query(f"sum by (learner) (olstream_pending_predictions{{{LEARNER}}})", "{{learner}}"),
             empty="none",
@@ -386,7 +386,7 @@ def labels() -> Json:
         ),
         lines(
             "Labels that met no prediction",
-            "expired: it had waited too long; unknown: no such id; duplicate: it had one before.",
+            "expired: a prediction waited in vain; unknown: a label did; duplicate: a label too many.",
             "short",
             query(
                 f"sum by (learner, reason) (increase(olstream_labels_unmatched_total{{{LEARNER}}}{RATE}))",

@@ -201,6 +201,7 @@ def _facts(learner: Learner) -> Html:
         ("norm of the weights", learner.weights_norm, figures.number),
         ("mean variance", learner.variance_mean, figures.number),
         ("in memory", learner.size_bytes, figures.size),
+        ("wait for their label", learner.pending or None, figures.count),
     ]
     known: list[tuple[str, Child]] = [(what, told(value)) for what, value, told in pairs if value is not None]
     recent = learner.recent.coarser(_SPARK_POINTS)

@@ -173,6 +173,7 @@ class Learner:
     confusion: Confusion | None = None
     calibration: tuple[Bin, ...] = ()
     versus: tuple[Compared, ...] = ()
+    pending: int | None = None
 
     @property
     def is_regression(self) -> bool:
@@ -249,6 +250,7 @@ def _learner(name: str, of: Mapping[str, Any]) -> Learner:
         life=_curve(history.get("life")),
         marks=tuple(mark for mark in map(_mark, items(of.get("marks"))) if mark),
         confusion=_confusion(mapping(of.get("confusion"))),
+        pending=whole(of.get("pending")),
         versus=tuple(_compared(name, mapping(of)) for name, of in mapping(of.get("versus")).items()),
     )
 

@@ -146,6 +146,14 @@ def test_a_regressions_difference_is_in_its_own_unit() -> None:
     assert (row["difference, faded"], row["McNemar, faded"], row["the shadow is"]) == ("-2.5", "+12", "better")
 
 
+@pytest.mark.parametrize(("pending", "told"), [(1234, "1,234"), (0, None), (None, None)])
+def test_a_card_tells_how_many_predictions_wait(pending: int | None, told: str | None) -> None:
+    root = page(documents.document({"a": documents.learner(pending=pending)}))
+
+    facts = {each.children[0].text: each.children[1].text for each in root.of("facts")[0].children}
+    assert facts.get("wait for their label") == told
+
+
 def test_without_shadows_there_is_no_comparison() -> None:
     captions = [each.text for each in page(documents.document()).all("caption")]
 
