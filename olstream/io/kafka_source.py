@@ -157,6 +157,11 @@ class KafkaSource:
     def _fatal(self, error: ClientError) -> Exception:
         if tells_of(error, ClientError.FENCED_INSTANCE_ID):
             return Lost("somebody else has our name in the group")
+        if tells_of(error, ClientError.UNSUPPORTED_ASSIGNOR):
+            return KafkaError(
+                "the brokers do not offer the range assignor, which keeps partition i of all input topics together: add "
+                "range to their group.consumer.assignors, or use group.protocol: classic"
+            )
         return KafkaError(f"the consumer failed for good: {error.str()}")
 
     def _judge(self, error: ClientError, message: Message) -> None:

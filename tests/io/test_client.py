@@ -8,8 +8,9 @@ import pytest
 from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import KafkaException, TopicPartition
 
+from olstream.config import parse
 from olstream.errors import KafkaError
-from olstream.io.client import Errors, answered, first_message, watermarks
+from olstream.io.client import Errors, answered, first_message, is_incremental, membership, watermarks
 
 
 @dataclass
@@ -191,3 +192,25 @@ def test_while_nothing_comes_the_clients_own_thread_is_woken() -> None:
 
     assert found is None
     assert consumer.asked == 1
+
+
+KIP_848 = "consumer: {group.protocol: consumer}"
+
+
+@pytest.mark.parametrize(
+    ("topics", "more", "joins_as"),
+    [
+        ("[a]", "", {"partition.assignment.strategy": "range", "group.instance.id": "g-0"}),
+        ("[a, b]", "", {"partition.assignment.strategy": "range", "group.instance.id": "g-0"}),
+        ("[a]", KIP_848, {}),
+        ("[a, b]", KIP_848, {"group.remote.assignor": "range"}),
+        ("[a, b]", "kafka: {group.protocol: consumer}", {"group.remote.assignor": "range"}),
+    ],
+)
+def test_like_numbered_partitions_of_several_topics_are_asked_for_together(
+    topics: str, more: str, joins_as: dict[str, str]
+) -> None:
+    config = parse(f"learners: {{a: }}\ngroup: g\ninput: {{topics: {topics}}}\n{more}", "c.yaml", {})
+
+    assert membership(config) == joins_as
+    assert is_incremental(config) == ("group.protocol" in more)

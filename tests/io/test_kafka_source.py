@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError as ClientError
 from confluent_kafka import TopicPartition
 
 from olstream import pairs
 from olstream.checkpoint import Partition
 from olstream.config import parse
-from olstream.errors import ConfigError, StateError
+from olstream.errors import ConfigError, KafkaError, StateError
 from olstream.io import kafka_source, kafka_starts
 from olstream.io.client import Errors
 from olstream.io.kafka_source import KafkaSource
@@ -122,7 +123,7 @@ class Bench:
     ) -> None:
         self.cluster = cluster or Cluster({"f": 4, "l": 4})
         self.member, reader = FakeMember(), FakeReader(self.cluster)
-        monkeypatch.setattr(kafka_source, "member", lambda *_: self.member)
+        monkeypatch.setattr(kafka_source, "member", self._joined)
         monkeypatch.setattr(kafka_starts, "reader", lambda *_: reader)
         topics = [*self.cluster.counts]
         config = parse(f"learners: {{a: }}\ninput: {{topics: {topics}{input_}}}\n{more}", "c.yaml", {})
@@ -136,6 +137,12 @@ class Bench:
         )
         self.commits = 0
         self.source.on_revoke(self._commit)
+
+    def _joined(
+        self, _config: object, _errors: Errors, _on_statistics: object, on_error: Callable[[ClientError], None]
+    ) -> FakeMember:
+        self.complain = on_error
+        return self.member
 
     def _commit(self) -> None:
         self.commits += 1
@@ -283,3 +290,13 @@ def test_a_reset_partition_is_refused_though_its_other_half_is_away(monkeypatch:
 
     with pytest.raises(StateError, match=r"offset 200 of f\[0\] lies past its end 100"):
         bench.give(F0)
+
+
+def test_brokers_without_the_range_assignor_are_told_what_to_offer(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(monkeypatch, KIP_848)
+    said = f"Fatal error: {ClientError(ClientError.UNSUPPORTED_ASSIGNOR).str()}"
+
+    bench.complain(ClientError(ClientError._FATAL, said))
+
+    with pytest.raises(KafkaError, match=r"add range to their group\.consumer\.assignors"):
+        bench.turn()
