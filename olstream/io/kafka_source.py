@@ -159,7 +159,7 @@ class KafkaSource:
             return Lost("somebody else has our name in the group")
         if tells_of(error, ClientError.UNSUPPORTED_ASSIGNOR):
             return KafkaError(
-                "the brokers do not offer the range assignor, which keeps partition i of all input topics together: add "
+                "the brokers do not offer the range assignor, which keeps partition i of all topics together: add "
                 "range to their group.consumer.assignors, or use group.protocol: classic"
             )
         return KafkaError(f"the consumer failed for good: {error.str()}")
