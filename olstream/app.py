@@ -59,11 +59,17 @@ STOP_PATIENCE_S: Final = 5.0  # a call that waits may take as long again; orches
 class App:
     """One worker: one slot of a group."""
 
-    def __init__(self, config: Config, reread: Callable[[], Config] | None = None) -> None:
-        """`reread`: the configuration as it is when somebody asks to take it anew; ConfigError where it is wrong."""
+    def __init__(
+        self, config: Config, reread: Callable[[], Config] | None = None, asked: SimpleQueue[None] | None = None
+    ) -> None:
+        """`asked` gets an item from whoever wants the configuration taken anew, and `reread` reads it then.
+
+        A queue, for a signal handler may interrupt us while we hold the lock of an event, and would wait for ever.
+        """
         config.needs_kafka()
         self.config = config
         self.reread = reread or (lambda: config)
+        self.asked: SimpleQueue[None] = asked or SimpleQueue()
         self.run_id = uuid.uuid4().hex
         self.clock = SystemClock()
         self.health = Health(monotonic=self.clock.now_s, now=self.clock.epoch_s)
@@ -75,16 +81,11 @@ class App:
         )
         self.topics: dict[str, kafka_admin.TopicFacts] = {}
         self._stop = Event()
-        self._asked: SimpleQueue[None] = SimpleQueue()
         self._told_s: float | None = None  # when a wait first saw that it should stop
 
-    def run(self, stop: Event, asked: SimpleQueue[None] | None = None) -> None:
-        """Work until `stop` is set; raises an OlstreamError where somebody has to act.
-
-        `asked` gets an item from whoever wants the configuration to be read again. Not an event: a signal handler
-        that interrupts us while we hold its lock would wait for ever.
-        """
-        self._stop, self._asked = stop, asked or self._asked
+    def run(self, stop: Event) -> None:
+        """Work until `stop` is set; raises an OlstreamError where somebody has to act."""
+        self._stop = stop
         with ExitStack() as stack:
             self.store.open()
             stack.callback(self.store.close)
@@ -206,22 +207,22 @@ class App:
                 log.info("the inputs have other partitions than before: calling the group to share them out")
                 Thread(target=call_for_rebalance, args=(config, self.errors), name="passer-by", daemon=True).start()
             try:
-                loop.run(self._stop, lambda: self._reload(loop, writer.facts))
+                loop.run(self._stop, lambda: self.reload(loop, writer.facts))
             except Lost:
                 sink.abandon()
                 raise
 
-    def _reload(self, loop: Loop, facts: Mapping[str, Any]) -> None:
-        """Where somebody asked, take the configuration anew. Called between two steps of the loop."""
-        if self._asked.empty() or not loop.source.is_settled():
+    def reload(self, loop: Loop, facts: Mapping[str, Any]) -> None:
+        """Where somebody asked, take the configuration anew. Between two steps of the loop; on Lost recover, as there."""
+        if self.asked.empty() or not loop.source.is_settled():
             return
-        while not self._asked.empty():
-            self._asked.get()
+        while not self.asked.empty():
+            self.asked.get()
         try:
             loop.commit()
             self._take(loop, facts)
         except Lost:
-            self._asked.put(None)  # once more, when the models are recovered
+            self.asked.put(None)  # once more, when the models are recovered
             raise
         except OSError as error:
             self._refuse(error)

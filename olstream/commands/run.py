@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 from pathlib import Path
 from queue import SimpleQueue
@@ -44,8 +45,26 @@ def command(config: Path) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, told_to_stop)
     asked: SimpleQueue[None] = SimpleQueue()
-    signal.signal(signal.SIGHUP, lambda _number, _frame: asked.put(None))
+    ends_with_terminal = _has_terminal() and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN  # as of nohup
+
+    def hung_up(number: int, frame: FrameType | None) -> None:
+        """A terminal that was closed ends us; whoever sends the signal by hand wants the file to be read again."""
+        if ends_with_terminal and not _has_terminal():
+            told_to_stop(number, frame)
+        else:
+            asked.put(None)
+
+    signal.signal(signal.SIGHUP, hung_up)
     from olstream.app import App  # here, so that a mistake in the file is told without loading the compiler
 
-    App(settings, lambda: load(config)).run(stop, asked)
+    App(settings, lambda: load(config), asked).run(stop)
     log.info("stopped")
+
+
+def _has_terminal() -> bool:
+    """Whether a terminal controls this process, and is still there."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True

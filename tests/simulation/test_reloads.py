@@ -43,6 +43,16 @@ def changed(config: Config, **sections: Any) -> Config:
     return Config.model_validate(said | sections)
 
 
+def late(world: World, behind: int = 12) -> World:
+    """Labels of every other record come by themselves, that much later: over a reload, for some of them."""
+    values = [orjson.loads(value) if value and value != b"{" else None for value in world.inputs[AT]]
+    for i in range(0, END - behind, 2):
+        if values[i] is not None and values[i + behind + 1] is not None:
+            values[i + behind + 1] = {"id": values[i]["id"], "label": values[i].pop("label") or 0}
+    world.inputs[AT] = [None if value is None else orjson.dumps(value) for value in values]
+    return world
+
+
 def files(guarantee: str = "exactly_once") -> dict[int, Config]:
     """What the configuration's file says from which offset on."""
     base = config_of(guarantee)
@@ -116,11 +126,11 @@ def live_through(world: World, files: Mapping[int, Config]) -> dict[str, str]:
 @pytest.mark.parametrize("guarantee", ["exactly_once", "at_least_once"])
 @pytest.mark.parametrize("end", ["crash_at", "lose_at"])
 def test_whatever_happens_around_a_reload_models_and_predictions_are_the_same(guarantee: str, end: str) -> None:
-    straight = world_of(1)
+    straight = late(world_of(1))
     expected = live_through(straight, files(guarantee))
 
     for call in range(1, straight.calls + 1, 1 if end == "crash_at" else 3):
-        world = world_of(1)
+        world = late(world_of(1))
         setattr(world, end, call)
 
         assert live_through(world, files(guarantee)) == expected, f"at call {call}"
@@ -134,11 +144,11 @@ def test_whatever_happens_around_a_reload_models_and_predictions_are_the_same(gu
 @pytest.mark.parametrize("guarantee", ["exactly_once", "at_least_once"])
 @pytest.mark.parametrize("from_empty", [False, True])
 def test_after_a_crash_anywhere_around_a_reload_every_checkpoint_is_equal(guarantee: str, from_empty: bool) -> None:
-    straight = world_of(1)
+    straight = late(world_of(1))
     live_through(straight, files(guarantee))
 
     for call in range(1, straight.calls + 1, 4):
-        world = world_of(1)
+        world = late(world_of(1))
         world.crash_at = call
         live_through(world, files(guarantee))
 
@@ -149,7 +159,7 @@ def test_after_a_crash_anywhere_around_a_reload_every_checkpoint_is_equal(guaran
 
 
 def test_a_reload_is_the_same_as_a_stop_and_a_start() -> None:
-    by_reload, by_start = world_of(1), world_of(1)
+    by_reload, by_start = late(world_of(1)), late(world_of(1))
     expected = live_through(by_reload, files())
 
     for offset in (15, 30, 45, END):
