@@ -5,6 +5,7 @@ The rules are functions of the configuration and of what was seen of the cluster
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -53,6 +54,7 @@ class Seen:
     topics: Mapping[str, Topic]
     group_permitted: frozenset[str] | None = None
     hidden: Mapping[str, Sequence[str]] = field(default_factory=dict)  # topics that we may not see: what to permit
+    keys: Mapping[str, Mapping[bytes | None, int]] = field(default_factory=dict)  # of some records: their partitions
 
 
 def outputs(config: Config) -> Topics:
@@ -133,6 +135,8 @@ def _partitions(config: Config, seen: Seen) -> Iterator[Finding]:
             "partitions",
             f"{told}: {UNEQUAL}" + (" (join.allow_partition_mismatch)" if allowed else f"; {MAKE_EQUAL}"),
         )
+    else:
+        yield from _keys(seen)
     widest = max(counts.values())
     if config.slot >= widest:
         yield Finding("warn", "slots", f"no input has more than {widest} partitions: slot {config.slot} may get none")
@@ -144,6 +148,31 @@ def _partitions(config: Config, seen: Seen) -> Iterator[Finding]:
                 f"which class is positive is the order in which labels come, and that may differ between {widest} "
                 "partitions: declare classes: [negative, positive]",
             )
+
+
+def _keys(seen: Seen) -> Iterator[Finding]:
+    """Equal counts are in vain where records have no keys, or producers share them out in different ways."""
+    for topic, keys in seen.keys.items():
+        if None in keys:
+            yield Finding(
+                "note",
+                "keys",
+                f"records of {topic} have none: a label that comes on a topic of its own needs the key of its features",
+            )
+    for one, other in itertools.combinations(seen.keys, 2):
+        ours, theirs = seen.keys[one], seen.keys[other]
+        shared = sorted(key for key in ours.keys() & theirs.keys() if key is not None)
+        apart = [key for key in shared if ours[key] != theirs[key]]
+        if apart:  # no key is shown: they may be about people
+            yield Finding(
+                "warn",
+                "keys",
+                f"{len(apart)} of {len(shared)} that {one} and {other} share are in different partitions, such as "
+                f"{one}[{ours[apart[0]]}] and {other}[{theirs[apart[0]]}]: produce both with the same partitioner, "
+                "such as murmur2_random, which Java clients and `olstream send` use",
+            )
+        elif shared:
+            yield Finding("ok", "keys", f"{len(shared)} that {one} and {other} share are in the same partitions")
 
 
 def _output(name: str, what: str, seen: Seen) -> Iterator[Finding]:

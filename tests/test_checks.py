@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from olstream.checks import Finding, Seen, Topic, of_the_cluster, of_the_file
 from olstream.config import Config, parse
 
 DAY_MS = 86_400_000
 EVERYTHING = frozenset({"READ", "WRITE", "DESCRIBE"})
 KEPT_WEEK = {"cleanup.policy": "delete", "retention.ms": str(7 * DAY_MS)}
+TWO = "input: {topics: [events, labels]}\n"
 KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1"}
 
 
@@ -109,6 +112,42 @@ def test_inputs_of_different_width_are_refused_unless_allowed() -> None:
     assert "events has 1 partition, labels has 3 partitions: features and labels" in worst(refused, "FAIL")[0]
     assert worst(allowed, "FAIL") == []
     assert "events has 1 partition, labels has 3 partitions: features and labels" in worst(allowed, "warn")[0]
+
+
+def test_a_key_that_stands_in_different_partitions_is_warned_of_without_being_shown() -> None:
+    keys: dict[str, dict[bytes | None, int]] = {
+        "events": {b"ann": 0, b"bob": 1, b"eve": 2},
+        "labels": {b"ann": 0, b"bob": 2, b"joe": 1},
+    }
+    seen = replace(cluster(events=topic(partitions=3), labels=topic(partitions=3)), keys=keys)
+
+    (warned,) = worst(found(seen, config(TWO)), "warn")
+
+    assert warned.startswith(
+        "keys: 1 of 2 that events and labels share are in different partitions, such as events[1] and"
+    )
+    assert "labels[2]: produce both with the same partitioner" in warned
+    assert "bob" not in warned
+
+
+def test_keys_that_stand_in_the_same_partitions_are_well() -> None:
+    keys: dict[str, dict[bytes | None, int]] = {"events": {b"ann": 0, b"bob": 1}, "labels": {b"ann": 0}}
+    seen = replace(cluster(events=topic(partitions=3), labels=topic(partitions=3)), keys=keys)
+
+    findings = found(seen, config(TWO))
+
+    assert worst(findings, "warn") == []
+    assert "keys: 1 that events and labels share are in the same partitions" in worst(findings, "ok")
+
+
+def test_records_without_a_key_are_noted_where_there_are_two_topics() -> None:
+    keys: dict[str, dict[bytes | None, int]] = {"events": {b"ann": 0}, "labels": {None: 1}}
+    seen = replace(cluster(events=topic(partitions=3), labels=topic(partitions=3)), keys=keys)
+
+    noted = [note for note in worst(found(seen, config(TWO)), "note") if note.startswith("keys: ")]
+
+    assert len(noted) == 1
+    assert noted[0].startswith("keys: records of labels have none: ")
 
 
 def test_a_binary_learner_without_classes_over_several_partitions_is_noted() -> None:

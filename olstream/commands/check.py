@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -119,8 +119,22 @@ def _online(config: Config, create: bool) -> Iterator[Finding]:
         for name, facts in there.items()
     }
     yield from checks.of_the_cluster(
-        config, Seen(len(cluster.brokers), topics, kafka_admin.permitted_group(admin, config.group), hidden)
+        config,
+        Seen(
+            len(cluster.brokers),
+            topics,
+            kafka_admin.permitted_group(admin, config.group),
+            hidden,
+            _keys(config, {name: topics[name].partitions for name in config.input.topics if name in topics}),
+        ),
     )
+
+
+def _keys(config: Config, inputs: Mapping[str, int]) -> Mapping[str, Mapping[bytes | None, int]]:
+    """Where records stand, where that matters: a key must have one partition on all topics."""
+    from olstream.io import kafka_keys
+
+    return kafka_keys.sampled(config, inputs) if len(inputs) > 1 and max(inputs.values()) > 1 else {}
 
 
 def _clients(config: Config) -> Iterator[Finding]:

@@ -148,6 +148,18 @@ def test_different_partition_counts_that_are_allowed_are_warned_of_and_every_par
     assert re.search(f"warning .*{re.escape(told)}", first.said())
 
 
+def test_check_sees_keys_that_stand_in_different_partitions(service: ServiceFactory) -> None:
+    pair = Pair(service())
+    for topic, turn in ((pair.features, 0), (pair.labels, 1)):
+        records = [Record(b"{}", key=b"%d" % i, partition=(i + turn * (i % 2)) % PARTITIONS) for i in range(20)]
+        pair.service.topics.produce(topic, records)
+
+    checked = olstream("check", str(pair.service.write()))
+
+    assert checked.returncode == 0
+    assert f"warn  keys: 10 of 20 that {pair.features} and {pair.labels} share are in different" in checked.stdout
+
+
 def test_pairs_stay_together_while_a_member_joins_and_leaves(service: ServiceFactory, protocol: str) -> None:
     pair = Pair(service(consumer=PROTOCOLS[protocol]))
     other = pair.service.twin("other", slot=1)
