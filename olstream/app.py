@@ -213,7 +213,7 @@ class App:
                 raise
 
     def reload(self, loop: Loop, facts: Mapping[str, Any]) -> None:
-        """Where somebody asked, take the configuration anew. Between two steps of the loop; on Lost recover, as there."""
+        """Where somebody asked, take the configuration anew. To be called between two steps of the loop."""
         if self.asked.empty() or not loop.source.is_settled():
             return
         while not self.asked.empty():

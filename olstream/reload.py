@@ -18,7 +18,8 @@ from olstream.settings import changed, differences, redacted, same, settings
 # Sections and keys that may be others than before. `input.fields` and `exclude` make a learner what it is: they may
 # be written in another way, and no more.
 FREE: Final = (
-    *("learners", "routes", "join", "monitor", "log", "commit_interval"),
+    *("learners", "routes", "monitor", "log", "commit_interval"),
+    *("join.ttl", "join.pending_max", "join.pending_bytes_max"),
     *("checkpoint.interval", "checkpoint.keep", "checkpoint.on_missing", "output.scores", "output.copy_headers"),
     *("input.batch_max", "input.max_message_bytes", "input.fields", "input.exclude"),
 )

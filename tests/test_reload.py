@@ -85,6 +85,7 @@ def test_what_bears_on_learning_and_showing_is_taken_and_told(now: Config, told:
         (also("output: {shadows: shadows}"), "output.shadows"),
         (also("checkpoint: {path: elsewhere}"), "checkpoint.path"),
         (also("http: {port: 1}"), "http.port"),
+        (also("join: {allow_partition_mismatch: true}"), "join.allow_partition_mismatch"),
     ],
 )
 def test_what_needs_other_clients_or_another_place_is_refused_by_its_name(now: Config, key: str) -> None:

@@ -45,7 +45,7 @@ def changed(config: Config, **sections: Any) -> Config:
 
 def late(world: World, behind: int = 12) -> World:
     """Labels of every other record come by themselves, that much later: over a reload, for some of them."""
-    values = [orjson.loads(value) if value and value != b"{" else None for value in world.inputs[AT]]
+    values: list[Any] = [orjson.loads(value) if value and value != b"{" else None for value in world.inputs[AT]]
     for i in range(0, END - behind, 2):
         if values[i] is not None and values[i + behind + 1] is not None:
             values[i + behind + 1] = {"id": values[i]["id"], "label": values[i].pop("label") or 0}
@@ -62,7 +62,12 @@ def files(guarantee: str = "exactly_once") -> dict[int, Config]:
     return {
         0: base,
         15: changed(base, learners=third, routes=[{"when": {}, "learner": "first", "shadows": ["second", "third"]}]),
-        30: changed(base, learners=heavier, routes=[{"when": {}, "learner": "third", "shadows": ["first"]}]),
+        30: changed(
+            base,
+            learners=heavier,
+            routes=[{"when": {}, "learner": "third", "shadows": ["first"]}],
+            join={"pending_max": 2, "ttl": "20ms"},
+        ),
         45: changed(base, learners={"third": third["third"]}, routes=[], monitor={"drift": ["ddm"], "window": 10}),
     }
 
