@@ -11,7 +11,7 @@ import pytest
 from olstream import crash
 from tests.kafka.events import events
 from tests.kafka.feeding import Feeder
-from tests.kafka.service import START_S, Service, ServiceFactory, Worker
+from tests.kafka.service import START_S, Service, ServiceFactory, Worker, olstream
 from tests.kafka.topics import until
 
 MODEL: Final = {"model": {"algorithm": "arow", "task": "binary"}}
@@ -51,7 +51,9 @@ def test_a_shadow_is_added_and_promoted_under_load(service: ServiceFactory, guar
         until_reloaded(worker, "success")
         added = feeder.committed
         until(lambda: feeder.committed > added + 2000, "the shadow learns along", START_S)
-        reload(made, worker, **PROMOTED)
+        done = olstream("promote", str(made.directory / "config.yaml"), "next", "--write")
+        assert done.returncode == 0, done.stderr
+        worker.send(signal.SIGHUP)
         until_reloaded(worker, "success", 2)
         promoted = feeder.committed
         until(lambda: feeder.committed > promoted + 2000, "the new champion answers", START_S)
