@@ -170,7 +170,7 @@ class App:
             sink = sink_of(config, self.run_id, journal, self.errors, told)
             stack.callback(sink.close)
             recovered = self._recover(journal, sink)
-            pipeline = Pipeline(config, recovered.models, timed=watch.timed)
+            pipeline = Pipeline(config, recovered.models, timed=watch.timed, offsets=recovered.position.offsets)
             writer = CheckpointWriter(
                 config,
                 self.store,
@@ -201,6 +201,7 @@ class App:
                 TimedCheckpoints(writer, watch),
                 self.clock,
                 watch,
+                self._inputs,
             )
             self.health.restored()
             if recovered.found != "new" and recovered.then.get("partitions") != recovered.facts["partitions"]:
@@ -242,7 +243,8 @@ class App:
             return
         if told:
             self._keep_removed(config, loop, facts)
-            loop.reconfigure(config, Pipeline(config, models, timed=self.watch.timed), starts)
+            pipeline = Pipeline(config, models, timed=self.watch.timed, offsets=loop.position.offsets)
+            loop.reconfigure(config, pipeline, starts)
             self.config, self.store.keep = config, config.checkpoint.keep
             self.metrics.reconfigure(config)
             logs.setup(config.log)
@@ -273,8 +275,11 @@ class App:
                     "next start"
                 )
 
+    def _inputs(self) -> KafkaInputs:
+        return KafkaInputs(self.config, self.errors, self._alive, self.metrics.offsets_lost)
+
     def _recover(self, journal: KafkaJournal, sink: TransactionalSink | PlainSink) -> Recovered:
-        inputs = KafkaInputs(self.config, self.errors, self._alive, self.metrics.offsets_lost)
+        inputs = self._inputs()
         recovery = Recovery(
             self.config,
             self.run_id,

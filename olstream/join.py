@@ -21,7 +21,6 @@ import msgspec
 import orjson
 
 from olstream.admit import LARGEST
-from olstream.checkpoint import Partition
 from olstream.decode import plain
 from olstream.messages import Chunk, Example, Reject
 from olstream.model import Model
@@ -55,14 +54,13 @@ class Join:
         self,
         models: Mapping[str, Model],
         chunk: Chunk,
-        beside: Sequence[Partition],
-        positions: Mapping[Partition, int],
+        beside: tuple[int, ...],
         run: Callable[[Mapping[str, list[Step]]], None],
     ) -> None:
-        """`beside`: the partitions that share keys with this one, and `positions` where they stand, if known."""
+        """`beside`: where the topics stand that share keys with this one."""
         self.models = models
         self.chunk = chunk
-        self.beside = tuple(positions.get(at, -1) for at in beside)
+        self.beside = beside
         self.run = run
         self.done = Joined()
         self._steps: dict[str, list[Step]] = {}  # by model

@@ -4,7 +4,9 @@ A line is {"slot", "run", "lineage", "seq", "ranges": [[topic, partition, from, 
 half-open ranges in the order in which they were learnt. Each start of a worker writes an opening
 line first, without seq and ranges; the first of a lineage names its parent: null, or the
 [lineage, seq] from which an older history was continued. Where learners begin with something that
-start_from names, the opening line has the digest of it: "starts": {learner: digest}.
+start_from names, the opening line has the digest of it: "starts": {learner: digest}. Where partitions moved
+between slots, "left": [[topic, partition], ...] and "adopted": [[topic, partition, from, to, keep], ...] say what that
+did to rows that wait for labels: see `handover`.
 
 The model of a slot is its checkpoint + its committed lines after it. This file decides which lines
 count; reading and writing them is the business of `io`.
@@ -15,7 +17,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -37,6 +39,23 @@ class Range:
     end: int
 
 
+class Adopted(NamedTuple):
+    """Records [start, end) of a partition that came from another slot, read again for what waits there.
+
+    Labels from `keep` on that meet no features there wait for them.
+    """
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+    keep: int
+
+    def from_there(self, begin: int) -> Adopted:
+        """What of it still is there: the partition begins at that offset now."""
+        return self._replace(start=min(max(self.start, begin), self.end))
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """One line of one slot. An opening line has no seq."""
@@ -49,6 +68,8 @@ class Line:
     parent: tuple[str, int] | None = None
     first_of_lineage: bool = False
     starts: Mapping[str, str] = field(default_factory=dict)  # of learners that begin here, and not empty
+    left: tuple[Partition, ...] = ()  # after the ranges: what waited of these is another slot's now
+    adopted: tuple[Adopted, ...] = ()  # and what waited of these elsewhere was gathered
     offset: int = -1  # where it stands in the journal
 
     @property
@@ -62,6 +83,10 @@ class Line:
             fields["ranges"] = [[r.topic, r.partition, r.start, r.end] for r in self.ranges]
         if self.first_of_lineage:
             fields["parent"] = self.parent
+        if self.left:
+            fields["left"] = self.left
+        if self.adopted:
+            fields["adopted"] = self.adopted
         if self.starts:
             fields["starts"] = self.starts
         return orjson.dumps(fields)
@@ -79,6 +104,8 @@ class Line:
                 parent=tuple(fields["parent"]) if fields.get("parent") else None,
                 first_of_lineage="parent" in fields,
                 starts=fields.get("starts", {}),
+                left=tuple((topic, partition) for topic, partition in fields.get("left", ())),
+                adopted=tuple(Adopted(*one) for one in fields.get("adopted", ())),
                 offset=offset,
             )
         except (ValueError, KeyError, TypeError) as error:

@@ -8,16 +8,18 @@ right after a commit that is known to have succeeded, never before.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import replace
 from threading import Event
 
 from olstream.checkpoint import Partition, Position
 from olstream.config import Config
 from olstream.errors import StateError
-from olstream.journal import Learnt, Line
+from olstream.handover import Moved, adoption
+from olstream.journal import Adopted, Learnt, Line
 from olstream.messages import Chunk
 from olstream.pipeline import Pipeline, Processed
-from olstream.ports import Checkpoints, Clock, Sink, Source
+from olstream.ports import Checkpoints, Clock, Inputs, Sink, Source
 from olstream.watch import Watch
 
 IDLE_POLL_S = 0.2  # bounds how long a stop signal waits while nothing comes
@@ -37,6 +39,7 @@ class Loop:
         checkpoints: Checkpoints,
         clock: Clock,
         watch: Watch,
+        open_inputs: Callable[[], Inputs],
     ) -> None:
         self.config = config
         self.pipeline = pipeline
@@ -47,6 +50,8 @@ class Loop:
         self.checkpoints = checkpoints
         self.clock = clock
         self.watch = watch
+        self.open_inputs = open_inputs
+        sink.note = lambda at: self.pipeline.note(at)
         self.learnt = Learnt()
         self.committed_s = self.checkpointed_s = clock.now_s()
         self.committed_since_checkpoint = False
@@ -64,6 +69,7 @@ class Loop:
         start_s = self.clock.now_s()
         chunks = self._poll()
         self._mark(self.source.unmarked())
+        self._take_over(self.source.moved())
         for chunk in chunks:
             processed = self.pipeline.process(chunk)
             self._publish(processed)
@@ -83,9 +89,14 @@ class Loop:
         if self.learnt:
             self._write_line({})
 
-    def _write_line(self, starts: Mapping[str, str]) -> None:
+    def _write_line(
+        self, starts: Mapping[str, str], left: tuple[Partition, ...] = (), adopted: tuple[Adopted, ...] = ()
+    ) -> None:
         seq = self.position.seq + 1
-        line = Line(self.config.slot, self.run_id, self.position.lineage, seq, tuple(self.learnt.ranges), starts=starts)
+        line = Line(
+            self.config.slot, self.run_id, self.position.lineage, seq, tuple(self.learnt.ranges),
+            starts=starts, left=left, adopted=adopted,
+        )  # fmt: skip
         offsets = self.learnt.offsets()
         journal_offset = self.sink.commit(line, offsets)
         self.position = Position(self.position.lineage, seq, journal_offset, {**self.position.offsets, **offsets})
@@ -147,6 +158,21 @@ class Loop:
         if offsets:
             self.commit()
             self.sink.commit(None, offsets)
+
+    def _take_over(self, moved: Moved | None) -> None:
+        """What waits for labels goes and comes with its partitions; the journal tells of it like of any record."""
+        if moved is None:
+            return
+        pipeline, held = self.pipeline, self.pipeline.held()
+        left = tuple(sorted((held if moved.whole else held & moved.gone) - moved.given))
+        adopted = adoption(moved.taken, self.config.slot, held, pipeline.away())
+        if not left and not adopted:
+            return
+        self.commit()
+        with closing(self.open_inputs()) as inputs:
+            adopted = tuple(one.from_there(inputs.begin(one.topic, one.partition)) for one in adopted)
+            pipeline.move(left, adopted, lambda wanted: inputs.read(wanted, self.config.input.batch_max))
+        self._write_line({}, left, adopted)
 
     def _publish(self, processed: Processed) -> None:
         for records in processed.outgoing:

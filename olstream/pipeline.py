@@ -7,7 +7,7 @@ depends on how records were cut into chunks.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -17,7 +17,9 @@ from olstream.checkpoint import Partition
 from olstream.config import Config
 from olstream.decode import Decoder
 from olstream.encode import LONGEST_BYTES, Encoder, dead_letter, first_of, outcomes
+from olstream.handover import adopt, note_of
 from olstream.join import Join, Joined, Step
+from olstream.journal import Adopted, Range
 from olstream.messages import Chunk, Example, Headers, Outgoing, Reason, Records, Reject, Tombstone
 from olstream.model import Model, Rows
 from olstream.rivals import compare
@@ -111,12 +113,40 @@ class Pipeline:
         self._address(done)
         return done
 
+    def move(
+        self, left: Collection[Partition], adopted: Sequence[Adopted], read: Callable[[Range], Iterator[Chunk]]
+    ) -> None:
+        """Partitions went to other slots, or came from them: what waits for labels goes and comes with them."""
+        for model in self.models.values():
+            model.waiting.leave(left)
+        if adopted:
+            adopt(adopted, self.config.input.topics, self.models, read, self._routed)
+
+    def held(self) -> set[Partition]:
+        """Of which partitions anything waits."""
+        return set().union(*(model.waiting.held() for model in self.models.values()))
+
+    def away(self) -> set[Partition]:
+        """Partitions that were given up, and what waited of them."""
+        return set().union(*(model.waiting.away for model in self.models.values()))
+
+    def note(self, at: Partition) -> str:
+        """What a slot that gets this partition has to know of what waits here."""
+        return note_of(at, self.config.slot, self.config.input.topics, self.models.values())
+
+    def _routed(self, chunk: Chunk) -> Iterator[tuple[int, Example, Route]]:
+        """The records of a chunk that lead to a model."""
+        for i, example in enumerate(_less_long_keys(chunk.keys, self._decode(chunk.values))):
+            if isinstance(example, Example):
+                route = self.router.route(example, chunk, i)
+                if isinstance(route, Route):
+                    yield i, example, route
+
     def _by_routes(self, chunk: Chunk, decoded: Sequence[Any], joins: bool, done: Processed) -> None:
         routes = [self._route(i, example, done) for i, example in enumerate(decoded)]
         if joins:
             done.event_times += [at_ms for one in decoded if (at_ms := getattr(one, "ts_ms", None)) is not None]
-            beside = [(t, chunk.partition) for t in self.config.input.topics if t != chunk.topic]
-            join = Join(self.models, chunk, beside, self.offsets, lambda steps: self._run(steps, done))
+            join = Join(self.models, chunk, self._beside(chunk), lambda steps: self._run(steps, done))
             done.joined = join.go_through(decoded, routes)
             done.rejects |= done.joined.rejects
             return
@@ -129,6 +159,16 @@ class Pipeline:
             runs = _runs(groups)
         for route, positions in runs:
             self._learn(route, positions, decoded, done)
+
+    def _beside(self, chunk: Chunk) -> tuple[int, ...]:
+        """Where the topics with the same keys stand, or as far back as labels came that wait there; -1: unknown."""
+        found = []
+        for topic in self.config.input.topics:
+            if topic != chunk.topic:
+                at = topic, chunk.partition
+                offset = self.offsets.get(at, -1)
+                found.append(min((model.waiting.since(at, offset) for model in self.models.values()), default=offset))
+        return tuple(found)
 
     def _route(self, i: int, example: object, done: Processed) -> Route | None:
         """Where record i goes; what reaches no model is noted in `done`."""

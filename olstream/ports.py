@@ -11,6 +11,7 @@ from typing import Protocol
 
 from olstream.checkpoint import Checkpoint, Partition, Position
 from olstream.config import Config
+from olstream.handover import Moved
 from olstream.journal import Line, Range
 from olstream.messages import Chunk, Outgoing, Records
 from olstream.pipeline import Pipeline
@@ -38,6 +39,9 @@ class Source(Protocol):
     def passed(self) -> Mapping[Partition, int]:
         """Where partitions stand after holes at their end; asked once, when all that was learnt is committed."""
 
+    def moved(self) -> Moved | None:
+        """What the group has changed since it was last asked; None where that is nothing."""
+
     def is_settled(self) -> bool:
         """Whether no line of an earlier life can come to count any more: before, nobody knows where we stand."""
 
@@ -46,6 +50,9 @@ class Source(Protocol):
 
 class Sink(Protocol):
     """Where predictions, dead letters, journal lines and offsets go, all or nothing."""
+
+    note: Callable[[Partition], str]
+    """What is written beside an offset of that partition, when it is committed."""
 
     def open_run(self, line: Line, offsets: Mapping[Partition, int] | None = None) -> int:
         """Write an opening line, and with it input offsets; where it stands in the journal."""
@@ -101,6 +108,11 @@ class Inputs(Protocol):
 
     def end(self, topic: str, partition: int) -> int:
         """The end of a partition as it is now."""
+
+    def begin(self, topic: str, partition: int) -> int:
+        """Where a partition begins now."""
+
+    def close(self) -> None: ...
 
 
 class Store(Protocol):

@@ -177,7 +177,7 @@ class Recovery:
         replayed = 0
         if remaining:
             log.info("learning %d records again from %d journal lines", remaining, len(lines))
-        for chunk, done in learn_again(lines, plan.config, plan.models, self.inputs):
+        for chunk, done in learn_again(lines, plan.config, plan.models, self.inputs, plan.position.offsets):
             self.on_replayed(chunk, done)
             replayed += len(chunk)
             self.on_remaining(remaining - replayed)

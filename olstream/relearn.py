@@ -19,16 +19,20 @@ from olstream.settings import with_settings
 
 
 def learn_again(
-    lines: Iterable[Line], config: Config, models: Mapping[str, Model], inputs: Inputs
+    lines: Iterable[Line], config: Config, models: Mapping[str, Model], inputs: Inputs, offsets: Mapping[Partition, int]
 ) -> Iterator[tuple[Chunk, Processed]]:
-    """Each chunk of what these lines name, once the models have learnt it; in the order of the lines."""
-    pipeline = Pipeline(config, models, publishes=False)
+    """Each chunk of what these lines name, once the models have learnt it; in the order of the lines.
+
+    `offsets`: how far the models had learnt before.
+    """
+    pipeline = Pipeline(config, models, publishes=False, offsets=offsets)
     for line in lines:
         for wanted in line.ranges:
             crash.point("relearn.before")
             for chunk in inputs.read(wanted, config.input.batch_max):
                 yield chunk, pipeline.process(chunk)
             crash.point("relearn.after")
+        pipeline.move(line.left, line.adopted, lambda wanted: inputs.read(wanted, config.input.batch_max))
 
 
 def brought_back(checkpoint: Checkpoint, config: Config) -> tuple[Config, dict[str, Model]]:

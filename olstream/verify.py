@@ -160,7 +160,7 @@ class _Walk:
     def learn_up_to(self, lines: Sequence[Line], checkpoint: Checkpoint, inputs: Inputs) -> Iterator[int]:
         """Learn again what leads to this checkpoint, then take on its settings. Yields records as they are learnt."""
         stretch = _between(lines, self.seq, checkpoint.position.seq)
-        for chunk, _ in learn_again(stretch, self.config, self.models, inputs):
+        for chunk, _ in learn_again(stretch, self.config, self.models, inputs, self.offsets):
             yield len(chunk)
         self.seq = checkpoint.position.seq
         ours = (line for line in stretch if line.lineage == checkpoint.position.lineage)

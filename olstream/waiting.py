@@ -35,6 +35,9 @@ class Made(msgspec.Struct, gc=False, frozen=True):
     spreads: bytes = b""  # and the variances, where there are some
 
 
+NOTHING: Final = Made(0.0, 0.0, 0.0, -1, 0)  # predicted by another slot
+
+
 class Row(msgspec.Struct, gc=False):
     """Features whose label has not come. `made` is None until their batch has been predicted."""
 
@@ -97,7 +100,8 @@ class Waiting:
 
     def __init__(self) -> None:
         self.entries: OrderedDict[str, Entry] = OrderedDict()  # the oldest first
-        self.of_partition: dict[Partition, OrderedDict[str, None]] = {}
+        self.of_partition: dict[tuple[str, int, bool], OrderedDict[str, None]] = {}  # rows and early labels apart
+        self.away: set[Partition] = set()  # what waited of these went with them to another slot
         self.clocks: dict[Partition, Clock] = {}
         self.settled: dict[str, None] = {}
         self.settled_before: dict[str, None] = {}  # the generation before: so many are remembered at least
@@ -150,7 +154,7 @@ class Waiting:
     def put(self, key: str, entry: Entry) -> None:
         """As it is, behind all others."""
         self.entries[key] = entry
-        self.of_partition.setdefault((entry.topic, entry.partition), OrderedDict())[key] = None
+        self.of_partition.setdefault(_place(entry), OrderedDict())[key] = None
         self.nbytes += entry.nbytes
         self.early += isinstance(entry, Early)
 
@@ -158,7 +162,7 @@ class Waiting:
         """What waits under that id waits no more."""
         entry = self.entries.pop(key, None)
         if entry is not None:
-            del self.of_partition[entry.topic, entry.partition][key]
+            del self.of_partition[_place(entry)][key]
             self.nbytes -= entry.nbytes
             self.early -= isinstance(entry, Early)
         return entry
@@ -178,14 +182,38 @@ class Waiting:
             for key in keys:
                 self.settle(key)
 
+    def oldest(self, at: Partition, early: bool) -> Entry | None:
+        """Of the rows of a partition, or of its early labels."""
+        keys = self.of_partition.get((*at, early))
+        return self.entries[next(iter(keys))] if keys else None
+
+    def since(self, at: Partition, offset: int) -> int:
+        """An offset of a partition, or that of the oldest early label that waits there, if it is lower."""
+        oldest = self.oldest(at, True)
+        return offset if oldest is None else min(offset, oldest.offset)
+
+    def held(self) -> set[Partition]:
+        """The partitions of all that waits."""
+        return {(topic, p) for (topic, p, _), keys in self.of_partition.items() if keys}
+
     def leave(self, partitions: Iterable[Partition]) -> None:
         """These partitions went to another slot, and what waits of them with them."""
         for at in partitions:
-            for key in list(self.of_partition.pop(at, ())):
-                entry = self.entries.pop(key)
-                self.nbytes -= entry.nbytes
-                self.early -= isinstance(entry, Early)
-            self.clocks.pop(at, None)
+            self._forget(at)
+            self.away.add(at)
+
+    def come(self, partitions: Iterable[Partition]) -> None:
+        """These partitions are ours now; whatever waited of them here is gathered anew."""
+        for at in partitions:
+            self._forget(at)
+            self.away.discard(at)
+
+    def _forget(self, at: Partition) -> None:
+        for early in (False, True):
+            for key in list(self.of_partition.get((*at, early), ())):
+                self.take(key)
+            self.of_partition.pop((*at, early), None)
+        self.clocks.pop(at, None)
 
     def time_of(self, partition: int) -> int:
         """How late it is there for all topics; NO_TIME where one of them has not told yet."""
@@ -197,13 +225,14 @@ class Waiting:
 
     def _expire(self, partition: int) -> None:
         ends_ms = self.time_of(partition) - self.ttl_ms
-        for at, keys in self.of_partition.items():
-            while at[1] == partition and keys and self._begun_ms(at, key := next(iter(keys))) < ends_ms:
+        for (_, p, _), keys in self.of_partition.items():
+            while p == partition and keys and self._begun_ms(key := next(iter(keys))) < ends_ms:
                 self._drop(key)
 
-    def _begun_ms(self, at: Partition, key: str) -> int:
+    def _begun_ms(self, key: str) -> int:
         """Since when it waits: of what came before all clocks, since there is one."""
-        entry, clock = self.entries[key], self.clocks.get(at)
+        entry = self.entries[key]
+        clock = self.clocks.get((entry.topic, entry.partition))
         if entry.at_ms == NO_TIME and clock is not None:
             entry.at_ms = clock.now_ms
         return entry.at_ms if entry.at_ms != NO_TIME else -NO_TIME
@@ -211,6 +240,10 @@ class Waiting:
     def _drop(self, key: str) -> None:
         """In vain: a prediction without a label has expired, of a label without features nobody knows."""
         self.dropped["expired" if isinstance(self.take(key), Row) else "unknown"] += 1
+
+
+def _place(entry: Entry) -> tuple[str, int, bool]:
+    return entry.topic, entry.partition, isinstance(entry, Early)
 
 
 def delay_of(row: Row, label_ms: int | None, record_ms: int | None) -> int | None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from olstream import intact
 from olstream.checkpoint import Partition
-from olstream.waiting import NO_TIME, Clock, Early, Entry, Made, Row, Waiting
+from olstream.waiting import NO_TIME, NOTHING, Clock, Early, Entry, Made, Row, Waiting
 
 PREFIX: Final = "waiting."
 
@@ -25,6 +25,7 @@ def meta_of(waiting: Waiting) -> dict[str, Any]:
     entries = waiting.entries.values()
     return {
         "joined": waiting.joined,
+        "away": sorted(waiting.away),
         "topics": sorted({entry.topic for entry in entries}),
         "learners": sorted({_learner(entry) for entry in entries}),
         "clocks": [[topic, p, clock.now_ms, clock.last] for (topic, p), clock in sorted(waiting.clocks.items())],
@@ -46,8 +47,9 @@ def _entries(waiting: Waiting) -> dict[str, NDArray[Any]]:
     entries, meta = list(waiting.entries.values()), meta_of(waiting)
     topic = {name: i for i, name in enumerate(meta["topics"])}
     learner = {name: i for i, name in enumerate(meta["learners"])}
-    made = [_NONE if isinstance(entry, Early) else entry.made or _NONE for entry in entries]
+    made = [NOTHING if isinstance(entry, Early) else entry.made or NOTHING for entry in entries]
     texts = [json.dumps(entry.label).encode() if isinstance(entry, Early) else entry.features for entry in entries]
+    beside = max(len(entry.beside) for entry in entries)
     return {
         "ids": _bytes(orjson.dumps([entry.id for entry in entries])),
         "texts": _bytes(b"\n".join(texts)),
@@ -67,15 +69,14 @@ def _entries(waiting: Waiting) -> dict[str, NDArray[Any]]:
         "spread_ends": np.cumsum([len(m.spreads) // 8 for m in made]),
         "places": np.array(
             [
-                (topic[e.topic], e.partition, e.offset, learner[_learner(e)], e.at_ms, _number(e.record_ms), *e.beside)
+                (topic[e.topic], e.partition, e.offset, learner[_learner(e)], e.at_ms, _number(e.record_ms))
+                + e.beside
+                + (-1,) * (beside - len(e.beside))
                 for e in entries
             ],
             np.int64,
         ),
     }  # fmt: skip
-
-
-_NONE: Final = Made(0.0, 0.0, 0.0, -1, 0)
 
 
 def _number(time_ms: int | None) -> int:
@@ -101,6 +102,7 @@ def _bytes(text: bytes) -> NDArray[np.uint8]:
 def restore(waiting: Waiting, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], classes: int) -> None:
     """Take over what `meta_of` and `arrays_of` gave; ValueError where it cannot be of a learner of so many classes."""
     waiting.joined = intact.whole("joined", meta["joined"])
+    waiting.away = {_partition(topic, p) for topic, p in meta["away"]}
     waiting.clocks = {_partition(topic, p): _clock(now, last) for topic, p, now, last in meta["clocks"]}
     waiting.settled, waiting.settled_before = _settled(arrays, "settled"), _settled(arrays, "settled_before")
     if f"{PREFIX}ids" not in arrays:

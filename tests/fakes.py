@@ -14,6 +14,7 @@ from itertools import groupby
 from olstream.checkpoint import Checkpoint, Partition, Position
 from olstream.config import Config
 from olstream.facts import Facts
+from olstream.handover import Moved
 from olstream.journal import Line, Range
 from olstream.messages import Chunk, Outgoing, Records
 from olstream.model import Model
@@ -67,6 +68,9 @@ class FakeSource:
     def passed(self) -> Mapping[Partition, int]:
         return {}
 
+    def moved(self) -> Moved | None:
+        return None
+
     def is_settled(self) -> bool:
         return True
 
@@ -88,6 +92,7 @@ class FakeSink:
 
     def __init__(self, world: World, slot: int) -> None:
         self.world = world
+        self.note: Callable[[Partition], str] = lambda _at: ""
         self.pending: list[tuple[str, bytes | None, bytes]] = []
 
     def open_run(self, line: Line, offsets: Mapping[Partition, int] | None = None) -> int:
@@ -173,6 +178,11 @@ class FakeInputs:
 
     def end(self, topic: str, partition: int) -> int:
         return len(self.world.inputs[topic, partition])
+
+    def begin(self, topic: str, partition: int) -> int:
+        return 0
+
+    def close(self) -> None: ...
 
 
 class FakeStore:

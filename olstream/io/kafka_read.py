@@ -267,6 +267,9 @@ class KafkaInputs:
     def end(self, topic: str, partition: int) -> int:
         return self.watermarks.of(topic, partition)[1]
 
+    def begin(self, topic: str, partition: int) -> int:
+        return self.watermarks.of(topic, partition)[0]
+
     def close(self) -> None:
         for cursor in self._cursors.values():
             cursor.consumer.close()

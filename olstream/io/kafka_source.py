@@ -20,6 +20,7 @@ from olstream import crash
 from olstream.checkpoint import Partition
 from olstream.config import Config
 from olstream.errors import KafkaError, OlstreamError
+from olstream.handover import Moved, Taken
 from olstream.io.client import (
     REFUSED,
     Errors,
@@ -65,6 +66,9 @@ class KafkaSource:
         self.next: dict[Partition, int] = {}  # of each of them that we read: the next offset to hand out
         self._unmarked: dict[Partition, int] = {}
         self._gaps: dict[Partition, int] = {}  # before some of these: so many records were lost there
+        self._taken: dict[Partition, Taken] = {}
+        self._gone: set[Partition] = set()
+        self._has_moved = False
         self._passed: set[Partition] = set()  # where `next` went over holes that no later record tells of
         self._overtaken: set[Partition] = set()  # retention took what they would hand out next
         self.is_rebalancing = False
@@ -94,6 +98,13 @@ class KafkaSource:
             )
             self.on_gap(topic, lost)
         return starts
+
+    def moved(self) -> Moved | None:
+        if not self._has_moved:
+            return None
+        moved = Moved(self._taken, frozenset(self.given), frozenset(self._gone), not self._incremental)
+        self._taken, self._gone, self._has_moved = {}, set(), False
+        return moved
 
     def passed(self) -> Mapping[Partition, int]:
         passed, self._passed = self._passed, set()
@@ -231,12 +242,15 @@ class KafkaSource:
         else:
             consumer.assign(self._with_offsets(self.next))
         self.errors.accepted()
+        self._has_moved = True
         crash.point("take.after")
         log.info("assigned %s", ", ".join(f"{t}[{p}] from {self.next[t, p]}" for t, p in sorted(begun)) or "nothing")
         self.on_change("assigned", self.next)
 
     def _begin_at(self, at: Partition, start: Start) -> None:
         self.next[at] = start.offset
+        if start.taken is not None:
+            self._taken[at] = start.taken
         if not start.is_ours:
             self._unmarked[at] = start.offset
         if start.lost:
@@ -248,7 +262,10 @@ class KafkaSource:
         for at in gone:
             self._unmarked.pop(at, None)
             self._gaps.pop(at, None)
+            self._taken.pop(at, None)
         self.given -= gone
+        self._gone |= gone
+        self._has_moved = self._incremental  # else nobody knows yet what stays
         self._pairs.look(self.given)
         gone |= self._pairs.waiting  # committed like the rest, and read on from there once the other half is back
         read = sorted(gone & self.next.keys())
@@ -291,6 +308,6 @@ class KafkaSource:
         return [TopicPartition(*at, self.next[at]) for at in sorted(partitions)]
 
 
-def marked(offsets: Mapping[Partition, int]) -> list[TopicPartition]:
+def marked(offsets: Mapping[Partition, int], note: Callable[[Partition], str]) -> list[TopicPartition]:
     """Offsets to commit, as ours."""
-    return [TopicPartition(topic, p, offset, metadata=MARK) for (topic, p), offset in sorted(offsets.items())]
+    return [TopicPartition(*at, offset, metadata=f"{MARK}{note(at)}") for at, offset in sorted(offsets.items())]

@@ -14,6 +14,7 @@ from confluent_kafka import OFFSET_INVALID, TopicPartition
 from olstream.checkpoint import Partition
 from olstream.config import Config
 from olstream.errors import KafkaError, StateError
+from olstream.handover import Taken, read_note
 from olstream.io.client import Errors, answered, is_incremental, reader, watermarks
 from olstream.io.kafka_read import KafkaJournal
 from olstream.journal import Line, ends, is_below, reached
@@ -27,11 +28,15 @@ MARK: Final = "olstream"  # in the metadata of every offset we commit: without i
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a partition begins. `is_ours`: we have committed that; `lost`: so many records are gone before it."""
+    """Where a partition begins. `is_ours`: we have committed that; `lost`: so many records are gone before it.
+
+    `taken`: what stood beside what was committed, where it was ours.
+    """
 
     offset: int
     is_ours: bool
     lost: int = 0
+    taken: Taken | None = None
 
 
 class Starts:
@@ -64,15 +69,20 @@ class Starts:
         self._settle(partitions)
         offsets: dict[Partition, int] = {}
         strangers: dict[Partition, int] = {}
+        taken: dict[Partition, Taken] = {}
         for tp in self._committed(partitions):
-            is_ours = tp.offset >= 0 and (tp.metadata or "").startswith(MARK)
-            (offsets if is_ours else strangers)[tp.topic, tp.partition] = tp.offset
+            at, said = (tp.topic, tp.partition), tp.metadata or ""
+            if tp.offset >= 0 and said.startswith(MARK):
+                offsets[at] = tp.offset
+                taken[at] = Taken(tp.offset, read_note(said.removeprefix(MARK)))
+            else:
+                strangers[at] = tp.offset
         if strangers:
             self._refuse_reset(strangers)
             fresh_topics = self._topics_without_any_offset({topic for topic, _ in strangers})
             for at, offset in strangers.items():
                 offsets[at] = offset if offset >= 0 else self._first(at, at[0] in fresh_topics)
-        return {at: self._begun(at, offset, at not in strangers) for at, offset in offsets.items()}
+        return {at: self._begun(at, offset, taken.get(at)) for at, offset in offsets.items()}
 
     def counts(self) -> dict[str, int]:
         """How many partitions each input topic has."""
@@ -102,10 +112,10 @@ class Starts:
             )
         return Start(low, False, lost)
 
-    def _begun(self, at: Partition, offset: int, is_ours: bool) -> Start:
+    def _begun(self, at: Partition, offset: int, taken: Taken | None) -> Start:
         self._refuse_behind(at, offset)
         start = self.past_gap(at, offset)
-        return Start(start.offset, is_ours and start.is_ours, start.lost)
+        return Start(start.offset, taken is not None and start.is_ours, start.lost, taken)
 
     def _settle(self, taken: Collection[Partition]) -> None:
         """Whoever wrote the lines in doubt has committed by now, or cannot any more."""

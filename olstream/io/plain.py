@@ -39,6 +39,7 @@ class PlainSink:
         self.errors = errors
         self.told = told
         self.group: Group | None = None  # set once we have joined
+        self.note: Callable[[Partition], str] = lambda _at: ""
         self.outbox = Outbox(config, journal, told, on_failed=self._failed)
         self._failures: list[ClientError] = []
         self._claim = Claim(config, run, journal)
@@ -65,7 +66,7 @@ class PlainSink:
         if line is not None:
             self._make_sure_of_the_slot()
         if offsets:
-            self._commit_offsets(self.group, marked(offsets))
+            self._commit_offsets(self.group, marked(offsets, self.note))
         if line is not None:
             self.group.in_doubt.clear()  # it has taken their place
         self.told.outcome("committed")

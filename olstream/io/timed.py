@@ -20,6 +20,7 @@ class TimedSource:
         self.poll: Callable[[int, float], list[Chunk]] = watch.timed("poll", source.poll)
         self.on_revoke = source.on_revoke
         self.unmarked = source.unmarked
+        self.moved = source.moved
         self.passed = source.passed
         self.is_settled = source.is_settled
         self.close = source.close
@@ -29,12 +30,21 @@ class TimedSink:
     """A sink whose sending counts as stage `produce`, its commits as stage `commit`."""
 
     def __init__(self, sink: Sink, watch: Watch) -> None:
+        self._sink = sink
         self.open_run = sink.open_run
         self.publish: Callable[[Records], None] = watch.timed("produce", sink.publish)
         self.publish_one: Callable[[Outgoing], None] = watch.timed("produce", sink.publish_one)
         self.commit: Callable[[Line | None, Mapping[Partition, int]], int] = watch.timed("commit", sink.commit)
         self.look = sink.look
         self.close = sink.close
+
+    @property
+    def note(self) -> Callable[[Partition], str]:
+        return self._sink.note
+
+    @note.setter
+    def note(self, note: Callable[[Partition], str]) -> None:
+        self._sink.note = note
 
 
 class TimedCheckpoints:

@@ -83,6 +83,7 @@ class TransactionalSink:
         self.errors = errors
         self.told = told
         self.group: Group | None = None  # set once we have joined
+        self.note: Callable[[Partition], str] = lambda _at: ""
         self.outbox = Outbox(config, journal, told)
         self._open = False
         self._begun_s = 0.0
@@ -200,7 +201,7 @@ class TransactionalSink:
         if not offsets:
             return
         assert self.group is not None
-        ours = marked(offsets)
+        ours = marked(offsets, self.note)
         member = self.group.consumer.consumer_group_metadata()  # never cached: it changes with every rebalance
         # Retriable but not resumable: repeated with the very same arguments.
         send = self._client.send_offsets_to_transaction

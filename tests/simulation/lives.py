@@ -57,7 +57,7 @@ def live(
     recovered = start.recover()
     loop = Loop(
         config,
-        Pipeline(config, recovered.models),
+        Pipeline(config, recovered.models, offsets=recovered.position.offsets),
         recovered.position,
         start.run_id,
         source(world, seed),
@@ -65,6 +65,7 @@ def live(
         FakeCheckpoints(config, FakeStore(world), recovered.facts),
         FakeClock(),
         SilentWatch(),  # type: ignore[arg-type]
+        lambda: FakeInputs(world),
     )
     while not is_done(world):
         loop.step()

@@ -14,7 +14,7 @@ from olstream.errors import ConfigError
 from olstream.loop import Loop
 from olstream.pipeline import Pipeline
 from olstream.ports import Lost
-from tests.fakes import FakeCheckpoints, FakeClock, FakeSink, FakeSource, FakeStore, SilentWatch
+from tests.fakes import FakeCheckpoints, FakeClock, FakeInputs, FakeSink, FakeSource, FakeStore, SilentWatch
 from tests.simulation.lives import recovery, sink_of
 from tests.simulation.test_crashes import config_of, world_of
 from tests.simulation.upkeep import verify
@@ -49,6 +49,7 @@ class Worker:
             self.checkpoints,
             FakeClock(),
             SilentWatch(),  # type: ignore[arg-type]
+            lambda: FakeInputs(self.world),
         )
         while not self.loop.learnt:
             self.loop.step()

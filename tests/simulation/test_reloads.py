@@ -22,6 +22,7 @@ from tests.fakes import (
     Crash,
     FakeCheckpoints,
     FakeClock,
+    FakeInputs,
     FakeSource,
     FakeStore,
     SilentWatch,
@@ -103,7 +104,7 @@ def live(world: World, files: Mapping[int, Config], until: int = END) -> dict[st
     source = InFives(world, 0)
     loop = Loop(
         config,
-        Pipeline(config, recovered.models),
+        Pipeline(config, recovered.models, offsets=recovered.position.offsets),
         recovered.position,
         start.run_id,
         source,
@@ -111,6 +112,7 @@ def live(world: World, files: Mapping[int, Config], until: int = END) -> dict[st
         FakeCheckpoints(config, FakeStore(world), recovered.facts),
         FakeClock(),
         SilentWatch(),  # type: ignore[arg-type]
+        lambda: FakeInputs(world),
     )
     while source.next[AT] < until:
         loop.step()
