@@ -12,7 +12,7 @@ from olstream import crash
 from tests.kafka.events import events
 from tests.kafka.feeding import Feeder
 from tests.kafka.service import START_S, Service, ServiceFactory, Worker, olstream
-from tests.kafka.topics import until
+from tests.kafka.topics import Record, until
 
 MODEL: Final = {"model": {"algorithm": "arow", "task": "binary"}}
 BOTH: Final = MODEL | {"next": {"algorithm": "pa1", "task": "binary"}}
@@ -152,6 +152,42 @@ def test_killed_right_after_the_signal_under_load_nothing_is_lost(service: Servi
     assert made.inspect()["learners"]["model"]["seen"] == feeder.fed
     made.verify()
     made.verify("--all")
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_reloads_while_partitions_move_lose_nothing(service: ServiceFactory, protocol: str) -> None:
+    classes = {"classes": [0, 1]}
+    learners = {name: learner | classes for name, learner in BOTH.items()}
+    shadow, promoted = SHADOW | {"learners": learners}, PROMOTED | {"learners": learners}
+    made = service(consumer={"group.protocol": protocol}, checkpoint={"keep": 1000}, **shadow).make_topics(2)
+    values = [Record(value, partition=i % 2) for i, value in enumerate(events(100_000))]
+    first = made.start().until_ready()
+    other = made.twin("other", slot=1)
+    other.configure(checkpoint={"path": str(other.state)})
+    second = other.start()
+
+    n = reloads = 0
+    while n < 5000 or second.status("/ready") != 200:
+        made.topics.produce(made.input, values[n : n + 500])
+        n, reloads = n + 500, reloads + 1
+        reload(made, first, **(promoted if reloads % 2 else shadow))
+        until_reloaded(first, "success", reloads)
+    made.topics.produce(made.input, values[n : n + 1000])
+    n += 1000
+    try:
+        until(lambda: sum(made.topics.committed(made.group, made.input).values()) == n, "all is committed", START_S)
+        second.stop()
+        other.verify()
+    finally:
+        other.end()
+    first.stop()
+    made.verify()
+
+    assert sorted((p["partition"], p["offset"]) for p in made.predicted()) == [
+        (p, offset) for p in range(2) for offset in range(n // 2)
+    ]
+    seen = [one.inspect()["learners"]["next"]["seen"] for one in (made, other)]
+    assert sum(seen) == n and min(seen) > 0
 
 
 def test_a_worker_that_has_lost_its_place_recovers_under_the_new_configuration(service: ServiceFactory) -> None:
