@@ -36,7 +36,7 @@ def promoted(text: str, name: str, shadow: str, environ: Mapping[str, str]) -> P
     ConfigError where the file is wrong, no route has that shadow, or one cannot be edited by itself.
     """
     before = parse(text, name, environ)
-    wanted = {i: _swapped(before, route, shadow) for i, route in _routes_of(before, shadow).items()}
+    wanted = {i: _swapped(before, i, shadow) for i in _routes_of(before, shadow)}
     routes = [wanted.get(i, route) for i, route in enumerate(before.routes)]
     after = _edited(text, before, wanted, shadow)
     if after is None or _meaning(after, name, environ) != _all_of(before.model_copy(update={"routes": routes})):
@@ -59,16 +59,14 @@ def _edited(text: str, before: Config, wanted: Mapping[int, RouteConfig], shadow
     return file.edited()
 
 
-def _routes_of(config: Config, shadow: str) -> dict[int, RouteConfig]:
+def _routes_of(config: Config, shadow: str) -> list[int]:
     if shadow not in config.learners:
         raise ConfigError(f"there is no learner {shadow!r}{nearest(shadow, config.learners)}")
     if not config.routes:
         raise ConfigError("there are no routes, so no learner is a shadow: `routes.N.shadows` names those of a route")
-    found = {
-        i: route
-        for i, route in enumerate(config.routes)
-        if shadow in route.shadows and _champion(config, route) != shadow
-    }
+    found = [
+        i for i, route in enumerate(config.routes) if shadow in route.shadows and _champion(config, route) != shadow
+    ]
     if not found:
         shadows = list(dict.fromkeys(name for route in config.routes for name in route.shadows))
         there = f"there are {', '.join(shadows)}" if shadows else "there are none"
@@ -77,12 +75,24 @@ def _routes_of(config: Config, shadow: str) -> dict[int, RouteConfig]:
 
 
 def _champion(config: Config, route: RouteConfig) -> str:
-    return route.learner or next(iter(config.learners))
+    """Who predicts there: the route's own learner, else the one that its records name, else the default."""
+    return route.learner or next(iter(_asked(route)), next(iter(config.learners)))
 
 
-def _swapped(config: Config, route: RouteConfig, shadow: str) -> RouteConfig:
-    old = _champion(config, route)
-    shadows = [old if each == shadow else each for each in route.shadows if each != old]
+def _asked(route: RouteConfig) -> list[str]:
+    return [str(name) for name in route.when.get("learner", [])]
+
+
+def _swapped(config: Config, i: int, shadow: str) -> RouteConfig:
+    route, old = config.routes[i], _champion(config, config.routes[i])
+    if route.learner is None and len(_asked(route)) > 1:
+        raise ConfigError(f"routes.{i} has one champion for each of {', '.join(_asked(route))}: make a route for each")
+    if old in route.shadows:
+        raise ConfigError(
+            f"routes.{i} names no learner, and {old}, which predicts there, is among its shadows: write "
+            f"`learner: {old}` there and take it out of `shadows`, then promote again"
+        )
+    shadows = [old if each == shadow else each for each in route.shadows]
     return RouteConfig(when=route.when, learner=shadow, shadows=shadows)
 
 
@@ -90,7 +100,9 @@ def _told(config: Config, i: int, shadow: str) -> str:
     route, old = config.routes[i], _champion(config, config.routes[i])
     when = ", ".join(f"{key} {' or '.join(map(str, values))}" for key, values in route.when.items()) or "every record"
     said = f"routes.{i} ({when}): {shadow} predicts now, {old} becomes its shadow"
-    return said if route.learner else f"{said}; a learner that a message names is no longer asked there"
+    return (
+        said if route.learner or _asked(route) else f"{said}; a learner that a message names is no longer asked there"
+    )
 
 
 def _meaning(text: str, name: str, environ: Mapping[str, str]) -> dict[str, Any] | None:

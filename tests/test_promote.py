@@ -111,6 +111,15 @@ def test_a_route_without_a_learner_of_its_own_gets_one(route: str, becomes: list
     assert "a learner that a message names is no longer asked there" in promotion(f"routes:\n  {route}\n").changes[0]
 
 
+def test_where_records_name_their_learner_that_one_becomes_the_shadow() -> None:
+    routes = "routes: [{when: {learner: other}, shadows: [fraud-next]}]\n"
+
+    _, came = changed(routes)
+
+    assert came == ["routes: [{when: {learner: other}, learner: fraud-next, shadows: [other]}]"]
+    assert promotion(routes).changes == ["routes.0 (learner other): fraud-next predicts now, other becomes its shadow"]
+
+
 def test_references_to_the_environment_go_along() -> None:
     routes = "routes:\n  - learner: ${CHAMPION}\n    shadows: ['${NEXT:fraud-next}', other]\n"
 
@@ -208,7 +217,8 @@ def test_the_bytes_of_all_other_lines_stay(newline: str, mark: str) -> None:
         ("routes: [{learner: fraud, shadows: [fraud-next]}]", "fraud", "fraud is the shadow of no other learner"),
         ("routes: [{learner: fraud, shadows: [fraud-next]}]", "fraud-nex", "did you mean 'fraud-next'?"),
         ("routes: [{learner: nobody, shadows: [fraud-next]}]", "fraud-next", "no configured learner"),
-        ("routes: [{shadows: [fraud, fraud-next]}]", "fraud-next", "cannot be edited alone"),
+        ("routes: [{when: {learner: [fraud, other]}, shadows: [fraud-next]}]", "fraud-next", "make a route for each"),
+        ("routes: [{shadows: [fraud, fraud-next]}]", "fraud-next", "routes.0 names no learner"),
     ],
 )
 def test_what_cannot_be_promoted_is_refused_with_a_sentence(routes: str, name: str, said: str) -> None:
