@@ -153,7 +153,7 @@ class App:
 
     def _outputs(self) -> list[str]:
         output = self.config.output
-        return [topic for topic in (output.predictions, output.dead_letters, output.shadows) if topic]
+        return [topic for topic in (output.predictions, output.dead_letters, output.outcomes, output.shadows) if topic]
 
     def _guard(self, admin: AdminClient, journal: KafkaJournal) -> TopicGuard:
         facts = facts_of(self.config, self.run_id, journal, self.topics)

@@ -20,6 +20,7 @@ from olstream.health import Health
 from olstream.lag import Lag
 from olstream.margins import EDGES
 from olstream.messages import Reason, label_text
+from olstream.route import rivals
 from olstream.series import Counters, Family, Gauges, Histograms, Labels, Readings
 from olstream.standing import Board
 from olstream.watched import watched
@@ -72,17 +73,6 @@ def roles(config: Config) -> dict[str, str]:
     shadows = {name for route in config.routes for name in route.shadows}
     champions = {route.learner for route in config.routes}
     return {name: "shadow" if name in shadows - champions else "champion" for name in config.learners}
-
-
-def rivals(config: Config) -> set[tuple[str, str]]:
-    """(shadow, champion) of all routes; of one that leaves the champion to the message, any learner may be it."""
-    return {
-        (shadow, champion)
-        for route in config.routes
-        for shadow in route.shadows
-        for champion in ([route.learner] if route.learner else config.learners)
-        if champion != shadow
-    }
 
 
 def confused(learner: LearnerConfig) -> list[str]:

@@ -1,4 +1,4 @@
-"""Keys that are accepted and do nothing yet: the commands say so, once."""
+"""Keys that are accepted and do nothing: the commands say so, once."""
 
 from __future__ import annotations
 
@@ -21,10 +21,6 @@ def inert(config: Config) -> list[str]:
 
 
 def _of_the_service(config: Config) -> Iterator[str]:
-    if config.join.model_fields_set:
-        yield "join: late labels are not joined in this version; a label-only message is counted as unmatched"
-    if config.output.outcomes is not None:
-        yield "output.outcomes: late labels are not joined in this version, so nothing is published there"
     for i, route in enumerate(config.routes):
         for topic in route.when.get("topic", []):
             if config.input.topics and topic not in config.input.topics:

@@ -140,6 +140,10 @@ class Model(Knowledge):
         labels: tuple[Label, ...] = (0.0, 1.0) if self.classes is None else ("a", "b")
         other.predict_then_update([Example(features={"x": 1.0}, label=label) for label in labels])
         other.alarms.warm_up()
+        Versus.warm_up()
+        row = Row("", b"", 1.0, None, None, self.name, "", 0, 0)
+        other.remember(other.predict_then_update([Example(features={"x": 1.0})]), {0: row})
+        other.predict_then_update([Example(features={"x": 1.0}, label=labels[0])], late={0: row})
         other.digest()
 
     def refusals(self, examples: Sequence[Example], barred: Bools | None = None) -> dict[int, Reject]:
@@ -250,6 +254,11 @@ class Model(Knowledge):
         if champion not in self.versus:
             self.versus[champion] = Versus(self.classes is not None, self._monitor.fading)
         return self.versus[champion]
+
+    def keep_versus(self, champions: Iterable[str]) -> None:
+        """Forget the comparisons with all others."""
+        kept = set(champions)
+        self.versus = {name: versus for name, versus in self.versus.items() if name in kept}
 
     def _measure(self, rows: Rows, admitted: Admitted) -> None:
         if rows.measured.any():

@@ -15,6 +15,7 @@ from olstream.messages import Chunk
 from olstream.model import Model
 from olstream.pipeline import Pipeline, Processed
 from olstream.ports import Inputs
+from olstream.route import rivals
 from olstream.settings import with_settings
 
 
@@ -46,11 +47,12 @@ def brought_back(checkpoint: Checkpoint, config: Config) -> tuple[Config, dict[s
 
 
 def under(config: Config, models: Mapping[str, Model]) -> dict[str, Model]:
-    """The same states under other settings; a learner that is not configured is left out."""
-    return {
-        name: Model.restore(name, learner, config.monitor, *models[name].state())
-        for name, learner in config.learners.items()
-    }
+    """The same states under other settings; a learner that is not configured is left out, and so is a lost rival."""
+    found, pairs = {}, rivals(config)
+    for name, learner in config.learners.items():
+        found[name] = Model.restore(name, learner, config.monitor, *models[name].state())
+        found[name].keep_versus(champion for shadow, champion in pairs if shadow == name)
+    return found
 
 
 def committed_of(lines: Iterable[Line], config: Config, inputs: Inputs) -> dict[Partition, int] | None:

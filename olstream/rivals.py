@@ -24,6 +24,8 @@ def compare(champion: str, theirs: Sequence[Piece], mine: Sequence[Piece]) -> No
     """Count for the shadow's model what both have measured, in the order of the records."""
     if not mine or not theirs or not any(piece.rows.measured.any() for piece in mine):
         return
+    if (mine[0].model.classes is None) != (theirs[0].model.classes is None):
+        return  # a number and a class: a message can name a learner that its shadows are no match for
     positions = _joined([np.array(piece.positions) for piece in theirs])
     own = _joined([np.array(piece.positions) for piece in mine])
     a, b = _columns(theirs), _columns(mine)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from olstream.config import RouteConfig
+from olstream.config import Config, RouteConfig
 from olstream.interpret import CarryingExample
 from olstream.messages import Chunk, Example, Reason, Reject, label_text
 from olstream.values import Label
@@ -113,3 +113,14 @@ def _header_texts(chunk: Chunk, i: int, name: str) -> Iterable[str]:
 def _carried_text(example: Example, path: str) -> str | None:
     value: Label | None = example.carried.get(path) if isinstance(example, CarryingExample) else None
     return label_text(value) if isinstance(value, (str, int, float)) else None
+
+
+def rivals(config: Config) -> set[tuple[str, str]]:
+    """(shadow, champion) of all routes; of one that leaves the champion to the message, any learner may be it."""
+    return {
+        (shadow, champion)
+        for route in config.routes
+        for shadow in route.shadows
+        for champion in ([route.learner] if route.learner else config.learners)
+        if champion != shadow
+    }

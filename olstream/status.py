@@ -10,10 +10,11 @@ from typing import Any
 
 from olstream.alarms import DRIFT, MARKS_MAX
 from olstream.config import LearnerConfig
-from olstream.families import confused, rivals
+from olstream.families import confused
 from olstream.hidden import HIDDEN, NAMES, USER_IN_URL
 from olstream.margins import EDGES
 from olstream.metrics import Metrics
+from olstream.route import rivals
 from olstream.standing import Standing
 
 

@@ -257,21 +257,12 @@ def test_no_text_is_more_than_a_configuration_error(text: str) -> None:
         assert "\n\n" not in str(error)
 
 
-def test_keys_that_do_nothing_yet_are_told() -> None:
-    text = LEARNER + (
-        "    multiclass: one_vs_one\n"
-        "join: {ttl: 1h}\n"
-        "output: {outcomes: o}\ninput: {topics: [a]}\nroutes: [{when: {topic: b}}]"
-    )
+def test_keys_that_do_nothing_are_told() -> None:
+    text = LEARNER + "    multiclass: one_vs_one\ninput: {topics: [a]}\nroutes: [{when: {topic: b}}]"
 
     told = [sentence.split(":")[0] for sentence in inert(read(text))]
 
-    assert told == [
-        "join",
-        "output.outcomes",
-        "routes.0",
-        "learners.fraud.multiclass",
-    ]
+    assert told == ["routes.0", "learners.fraud.multiclass"]
     assert inert(read(LEARNER)) == []
 
 

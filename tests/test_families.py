@@ -15,8 +15,9 @@ from prometheus_client import REGISTRY
 from prometheus_client.exposition import choose_encoder, generate_latest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from olstream.families import rivals, roles
+from olstream.families import roles
 from olstream.messages import Example, Reason
+from olstream.route import rivals
 from olstream.status import describe
 from olstream.versus import Versus
 from tests.page import THREE, Service, example, names
