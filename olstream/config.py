@@ -218,16 +218,13 @@ class RouteConfig(Section):
 
 
 class JoinConfig(Section):
-    """Late labels: a record with an id and no label waits for the label that comes with that id."""
+    """Late labels: bounds of what waits, for each learner, in the time of the records; and what may join."""
 
     ttl_s: Annotated[Duration, Field(gt=0)] = 3600.0
-    """How long, in the time of the records; of several topics the slowest tells it."""
     pending_max: Annotated[Whole, Field(ge=1, lt=2**62)] = 100_000
-    """So many rows wait for a label, or labels for their row, per learner; the oldest is evicted and counted."""
     pending_bytes_max: Annotated[Size, Field(ge=1, lt=2**62)] = 256 * 1024**2
-    """What they take, per learner."""
     allow_partition_mismatch: bool = False
-    """Input topics may have different counts of partitions: keys of one never meet those of another then."""
+    """Input topics may have different counts of partitions: some keys never meet then."""
 
 
 class CheckpointConfig(Section):
