@@ -12,13 +12,38 @@ def fill(edges: F64, counts: I64, values: F64) -> float:
     """Count each value where it belongs; the sum of those that are finite."""
     total = 0.0
     for value in values:
-        if math.isfinite(value):
-            place = 0
-            while place < edges.size and edges[place] < value:
-                place += 1
-            counts[place] += 1
-            total += value
+        total += _count(edges, counts, value)
     return total
+
+
+@kernel
+def _count(edges: F64, counts: I64, value: float) -> float:
+    if not math.isfinite(value):
+        return 0.0
+    place = 0
+    while place < edges.size and edges[place] < value:
+        place += 1
+    counts[place] += 1
+    return value
+
+
+WIDTHS, STEPS, MARGINS, MARGINS_AFTER = range(4)  # rows of what `fill_rows` fills
+
+
+@kernel
+def fill_rows(
+    edges: F64, counts: I64, sums: F64,
+    entries: I64, step: F64, updated: U8, margin: F64, margin_after: F64, measured: U8,
+) -> None:  # fmt: skip
+    """All histograms of a batch of rows at once: `edges` (4, n), `counts` (4, n + 1) and `sums` (4,) are added to."""
+    for row in range(entries.size):
+        if entries[row] >= 0:
+            sums[WIDTHS] += _count(edges[WIDTHS], counts[WIDTHS], float(entries[row]))
+        if updated[row] != 0:
+            sums[STEPS] += _count(edges[STEPS], counts[STEPS], step[row])
+        if measured[row] != 0:
+            sums[MARGINS] += _count(edges[MARGINS], counts[MARGINS], margin[row])
+            sums[MARGINS_AFTER] += _count(edges[MARGINS_AFTER], counts[MARGINS_AFTER], margin_after[row])
 
 
 @kernel

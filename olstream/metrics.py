@@ -21,20 +21,20 @@ from prometheus_client.registry import CollectorRegistry
 from olstream import __version__
 from olstream.alarms import WARNING, Alarm
 from olstream.config import Config
-from olstream.counting import implausible, pair
+from olstream.counting import fill_rows, implausible, pair
 from olstream.families import DISK_REASONS, KAFKA_CODES, OTHER, PRODUCE_REASONS, Families, confused, roles
 from olstream.health import Health
 from olstream.hindsight import Hindsight
 from olstream.lag import Lag, Partition
 from olstream.learners import base
-from olstream.learners._jit import F64, I64, U8
+from olstream.learners._jit import F64
 from olstream.messages import Chunk, Reason
-from olstream.series import BatchHistogram, Labels, Number
+from olstream.series import BUCKETS_MAX, BatchHistogram, Labels
 from olstream.standing import Board
 
 if TYPE_CHECKING:
     from olstream.model import Model
-    from olstream.rows import Rows
+    from olstream.rows import Counts, Rows
 
 YEAR_2000_MS: Final = 946_684_800_000.0
 DAY_MS: Final = 86_400_000.0
@@ -73,9 +73,43 @@ class _Learner:
         texts = confused(config.learners[name])
         self.confusion = [[f.confusion.at(name, label, predicted) for predicted in texts] for label in texts]
 
-    def count(self, batches: Sequence[Rows]) -> None:
+        histograms = [self.widths, self.steps] if self.regression else [
+            self.widths, self.steps, self.margin, self.margin_after
+        ]  # fmt: skip
+        self._histograms = histograms
+        self._edges = np.full((4, BUCKETS_MAX), np.inf)
+        for row, histogram in zip(self._edges, histograms, strict=False):
+            row[: histogram.edges.size] = histogram.edges
+        self._counts = np.zeros((4, BUCKETS_MAX + 1), np.int64)
+        self._sums = np.zeros(4)
+        self._confused = np.zeros((len(texts), len(texts)), np.int64)
+        self._batches: list[Counts] = []
+
+    def add(self, rows: Rows) -> None:
+        """Count a batch, to be told later: once a batch, so nothing of it is kept and little is called."""
+        fill_rows(
+            self._edges, self._counts, self._sums,
+            rows.entries, rows.step, rows.updated, rows.margin, rows.margin_after, rows.measured,
+        )  # fmt: skip
+        if self.confusion:
+            pair(rows.measured, rows.truth, rows.predicted, self._confused)
+        self._batches.append(rows.counts)
+
+    def tell(self) -> None:
+        """All that was counted since the last time."""
+        batches, self._batches = self._batches, []
+        if not batches:
+            return
+        self._tell_counts(batches)
+        for histogram, counts, total in zip(self._histograms, self._counts, self._sums.tolist(), strict=False):
+            histogram.add(counts[: histogram.edges.size + 1], total)
+        for label, predicted in np.argwhere(self._confused).tolist():
+            self.confusion[label][predicted].add(int(self._confused[label, predicted]))
+        self._counts[:], self._sums[:], self._confused[:] = 0, 0.0, 0
+
+    def _tell_counts(self, batches: Sequence[Counts]) -> None:
         def total(of: str) -> Any:
-            return sum(getattr(rows.counts, of) for rows in batches)
+            return sum(getattr(counts, of) for counts in batches)
 
         scored, late = total("labelled"), total("late") - total("unmeasured")
         self.labelled.add(scored - late)
@@ -94,20 +128,6 @@ class _Learner:
             self.squared_error.add(total("squared_error"))
         else:
             self.mistakes.add(total("mistakes"))
-
-    def observe(self, batches: Sequence[Rows]) -> None:
-        def column(of: str) -> NDArray[Any]:
-            return np.concatenate([getattr(rows, of) for rows in batches])
-
-        entries, measured = column("entries"), column("measured")
-        self.widths.observe_many(entries[entries >= 0])
-        self.steps.observe_many(column("step")[column("updated") != 0])
-        if self.regression or not measured.any():
-            return
-        self.margin.observe_many(column("margin")[measured != 0])
-        self.margin_after.observe_many(column("margin_after")[measured != 0])
-        if self.confusion:
-            _confuse(self.confusion, measured, column("truth"), column("predicted"))
 
 
 class Metrics:
@@ -146,6 +166,10 @@ class Metrics:
         implausible(np.zeros(1), YEAR_2000_MS, DAY_MS)
         none = np.zeros(0, np.int64)
         pair(np.zeros(0, np.uint8), none, none, np.zeros((1, 1), np.int64))
+        fill_rows(
+            np.zeros((4, 1)), np.zeros((4, 2), np.int64), np.zeros(4),
+            none, np.zeros(0), np.zeros(0, np.uint8), np.zeros(0), np.zeros(0), np.zeros(0, np.uint8),
+        )  # fmt: skip
         for hindsight in self.hindsight.values():
             hindsight.warm_up()
 
@@ -203,14 +227,16 @@ class Metrics:
 
     # Learning
 
-    def rows(self, learner: str, *batches: Rows) -> None:
-        """What the live loop's model made of some batches, at least one."""
-        bound = self._learners[learner]
-        bound.count(batches)
-        bound.observe(batches)
+    def rows(self, learner: str, rows: Rows) -> None:
+        """What the live loop's model made of a batch. Nobody sees it before `tell`."""
+        self._learners[learner].add(rows)
         if learner in self.hindsight:
-            for rows in batches:
-                self.hindsight[learner].add(rows)
+            self.hindsight[learner].add(rows)
+
+    def tell(self) -> None:
+        """Show what was made of batches since the last time."""
+        for learner in self._learners.values():
+            learner.tell()
 
     def alarm(self, learner: str, alarm: Alarm) -> None:
         """A detector began to warn, or said drift."""
@@ -345,13 +371,7 @@ def _hindsight(config: Config) -> dict[str, Hindsight]:
 
 
 def _times(times_ms: Sequence[int | None]) -> F64:
-    return np.array(times_ms, np.float64)  # None becomes nan
-
-
-def _confuse(cells: list[list[Number]], measured: U8, truth: I64, predicted: I64) -> None:
-    """Add each (label, prediction) pair; classes past the first few share the last cell."""
-    counts = np.zeros((len(cells), len(cells)), np.int64)
-    pair(measured, truth, predicted, counts)
-    for row, of_label in zip(cells, counts.tolist(), strict=True):
-        for cell, count in zip(row, of_label, strict=True):
-            cell.add(count)
+    try:
+        return np.array(times_ms, np.int64).astype(np.float64)  # twice as fast as by way of floats
+    except TypeError:
+        return np.array(times_ms, np.float64)  # None becomes nan

@@ -22,6 +22,7 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from prometheus_client.utils import floatToGoString
 
 from olstream.counting import fill
+from olstream.learners._jit import I64
 
 LARGEST: Final = sys.float_info.max
 BUCKETS_MAX: Final = 12  # +Inf included: each bucket is a series, for each learner
@@ -177,14 +178,14 @@ class Readings(Family):
 class BatchHistogram:
     """One histogram's series, filled a batch at a time."""
 
-    __slots__ = ("_bounds", "_counts", "_edges", "_lock", "_sum", "bounds")
+    __slots__ = ("_bounds", "_counts", "_lock", "_sum", "bounds", "edges")
 
     def __init__(self, bounds: Sequence[float], lock: Lock) -> None:
         assert len(bounds) < BUCKETS_MAX and list(bounds) == sorted(set(bounds)), "few buckets, in order"
         self.bounds = tuple(bounds)
         # A margin that is 1 by construction comes out as 1.0000000000000002 as often as not.
-        self._edges = np.asarray(bounds, np.float64) + np.abs(bounds) * 1e-9
-        self._bounds = self._edges.tolist()
+        self.edges = np.asarray(bounds, np.float64) + np.abs(bounds) * 1e-9
+        self._bounds = self.edges.tolist()
         self._counts = np.zeros(len(bounds) + 1, np.int64)
         self._sum = 0.0
         self._lock = lock
@@ -194,7 +195,11 @@ class BatchHistogram:
         if not values.size:
             return
         counts = np.zeros(self._counts.size, np.int64)
-        total = fill(self._edges, counts, values.astype(np.float64, copy=False))
+        total = fill(self.edges, counts, values.astype(np.float64, copy=False))
+        self.add(counts, total)
+
+    def add(self, counts: I64, total: float) -> None:
+        """Values that were counted by `edges` already, and their sum."""
         with self._lock:
             self._counts += counts
             if not math.isnan(total):

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import orjson
 
@@ -22,12 +22,9 @@ from olstream.messages import Chunk
 from olstream.metrics import Metrics
 from olstream.model import Model
 from olstream.pipeline import Processed, Result
-from olstream.rows import Rows
 from olstream.waiting import delay_of
 
 log = logging.getLogger(__name__)
-
-TOGETHER: Final = 16  # batches of a learner whose rows are counted at once, unless a commit comes before
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -42,7 +39,6 @@ class Watch:
         self._on_answer = on_answer  # of a broker
         self._learnt = self._copied = self._saved = 0  # records: committed, of these in a copy, of these on disk
         self._since_commit = 0
-        self._rows: defaultdict[str, list[Rows]] = defaultdict(list)  # by learner, not counted yet
         self._inner_s = 0.0
 
     def timed(self, stage: str, function: Callable[P, T]) -> Callable[P, T]:
@@ -77,7 +73,7 @@ class Watch:
         for learner, n in done.joined.label_only.items():
             metrics.label_only(learner, n)
         for result in done.results:
-            self._rows[result.model.name].append(result.rows)
+            metrics.rows(result.model.name, result.rows)
             if result.late:
                 self._tell_late(chunk, result)
             if result.rows.alarms or result.rows.answer:
@@ -85,8 +81,6 @@ class Watch:
             if result.published:
                 metrics.produced(result.model.name, _times_answered(result, record_ms))
         self._since_commit += len(chunk)
-        if max(map(len, self._rows.values()), default=0) >= TOGETHER:
-            self._count_rows()
 
     def turned(self, models: Iterable[Model], n: int, seconds: float) -> None:
         """The loop came round, with n records or none."""
@@ -95,10 +89,10 @@ class Watch:
         if n:
             self.metrics.batch(n, seconds)
         else:
-            self._count_rows()
+            self.metrics.tell()
 
     def committed(self) -> None:
-        self._count_rows()
+        self.metrics.tell()
         self._learnt += self._since_commit
         self._since_commit = 0
         self.metrics.uncheckpointed(self._learnt - self._saved)
@@ -157,12 +151,6 @@ class Watch:
             for number, partition in its["partitions"].items()
         }
         self.metrics.lag({at: (position, ends.get(at, -1)) for at, position in positions.items()})
-
-    def _count_rows(self) -> None:
-        """Several batches at once: half of what counting costs is not of the rows but of each batch."""
-        for learner, batches in self._rows.items():
-            self.metrics.rows(learner, *batches)
-        self._rows.clear()
 
     def _tell_late(self, chunk: Chunk, result: Result) -> None:
         at_ms = [chunk.timestamps[i] for i in result.positions]

@@ -38,6 +38,7 @@ class Service:
         rows = self.models[learner].predict_then_update(list(examples))
         self.metrics.consumed(chunk(*[int(self.now_s * 1000)] * len(examples)))
         self.metrics.rows(learner, rows)
+        self.metrics.tell()
         for reject in rows.rejects.values():
             self.metrics.rejected("events", reject.reason)
         self.metrics.produced(learner, np.full(len(examples), self.now_s * 1000))
