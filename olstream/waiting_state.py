@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -12,11 +13,15 @@ from numpy.typing import NDArray
 
 from olstream import intact
 from olstream.checkpoint import Partition
+from olstream.config import FieldsConfig
+from olstream.interpret import Interpreter
+from olstream.messages import Reject
 from olstream.waiting import NO_TIME, NOTHING, Clock, Early, Entry, Made, Row, Waiting
 
 PREFIX: Final = "waiting."
 
 _ROW, _UNMEASURED, _EARLY = range(3)
+_MESSAGES: Final = Interpreter(FieldsConfig(), ())
 _NUMBERS: Final = 4  # weight, score, variance, fresh
 _CODES: Final = 4  # kind, ts_ms, predicted, known
 
@@ -124,6 +129,9 @@ def _restored(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], class
     intact.within("known", codes[:, 3], 0, max(classes, 3) + 1)
     intact.within("topics", places[:, 0], 0, len(meta["topics"]))
     intact.within("learners", places[:, 3], 0, len(meta["learners"]))
+    intact.within("partitions and offsets", places[:, 1:3], 0, 2**62)
+    if any(variance < 0.0 or fresh < 0.0 for _, _, variance, fresh in numbers):
+        raise ValueError("what waits has a variance below 0")
     scores, spreads = _parts(arrays, "score", n), _parts(arrays, "spread", n)
     texts = _text(arrays, "texts").split(b"\n")
     if len(texts) != n or any(
@@ -137,7 +145,8 @@ def _restored(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], class
     ):
         i, partition, offset, learner, at_ms, record_ms, *beside = place
         topic, named, since = str(meta["topics"][i]), str(meta["learners"][learner]), tuple(beside)
-        times, said = (_time(ts_ms), _time(record_ms)), json.loads(text)
+        times = _time(ts_ms), _time(record_ms)
+        said = _said(id_, "label" if kind == _EARLY else "features", text, weight)
         if kind == _EARLY:
             found.append(Early(id_, said, weight, *times, named or None, topic, partition, offset, since, at_ms))
             continue
@@ -148,8 +157,21 @@ def _restored(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], class
     return found
 
 
+def _said(id_: Any, field: str, text: bytes, weight: float) -> Any:
+    """The label or the features, where a message could say them."""
+    said = json.loads(text)
+    values = said.values() if isinstance(said, dict) else said if isinstance(said, list) else [said]
+    if not weight > 0.0 or not all(math.isfinite(value) for value in values if isinstance(value, float)):
+        raise ValueError("what waits has no weight, or a number that is not finite")
+    if id_ is None or isinstance(_MESSAGES.interpret({"id": id_, field: said}), Reject):
+        raise ValueError("what waits is nothing that a message could say")
+    return said
+
+
 def _parts(arrays: Mapping[str, NDArray[Any]], name: str, n: int) -> list[bytes]:
     numbers = intact.array(arrays, f"{PREFIX}{name}s", np.float64, (None,))
+    if name == "spread" and np.any(numbers < 0.0):
+        raise ValueError("what waits has a variance below 0")
     ends = intact.array(arrays, f"{PREFIX}{name}_ends", np.int64, (n,))
     intact.ends(f"{name}_ends", ends, numbers.size)
     return [numbers[start:end].tobytes() for start, end in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)]

@@ -7,6 +7,7 @@ and learn after that, which is where an index that leads nowhere would show.
 from __future__ import annotations
 
 import json
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from olstream.checkpoint import MANIFEST, Damaged, from_folder
+from olstream.config import Config
 from olstream.errors import OlstreamError
-from olstream.messages import Example
+from olstream.messages import Chunk, Example
 from olstream.model import Model
+from olstream.pipeline import Pipeline
 from olstream.settings import learner_of, monitor_of
+from olstream.waiting import Early
 from tests.fuzz.examples import examples
 from tests.security.forged import (
     ALGORITHMS,
@@ -34,6 +38,7 @@ from tests.security.forged import (
     written,
 )
 
+JOINS = Config.model_validate({"learners": {NAME: {"algorithm": "pa"}}, "output": {"outcomes": "joined"}})
 FILE = f"{NAME}.safetensors"
 VALUES: tuple[Any, ...] = (
     None, True, -1, 0, 1, 7, 2**31, 2**53, 2**63, 1.5, 1e308, "", "x", "..", "a" * 300, [], {}, [1], {"a": 1},
@@ -128,7 +133,26 @@ def used(folder: Path) -> str:
         rows = [Example(features={"x": 1.0, "new": i, "colour": "red"}, label=label) for i in range(40)]
         model.predict_then_update(rows)
         json.dumps([model.tally.seen, model.digest()])
+        join_all(model, label)
     return "works"
+
+
+def join_all(model: Model, label: Any) -> None:
+    """Whatever waits meets its other half, and all that is said of it is finite."""
+    pipeline = Pipeline(JOINS, {NAME: model})
+    told = [
+        {"id": entry.id, "features": {"x": 1}} if isinstance(entry, Early) else {"id": entry.id, "label": label}
+        for entry in model.waiting.entries.values()
+    ]
+    n = len(told)
+    values = [json.dumps(one).encode() for one in [*told, {"features": {"x": 1}}]]
+    done = pipeline.process(
+        Chunk("events", 0, [*range(n + 1)], [5] * (n + 1), [None] * (n + 1), [*values], [None] * (n + 1))
+    )
+    for records in done.outgoing:
+        for value in records.values:
+            said = json.loads(value or b"{}", parse_constant=float)
+            assert all(math.isfinite(x) for x in said.values() if isinstance(x, float))
 
 
 @given(st.integers(0, 2**32), st.sampled_from(sorted(ALGORITHMS)))

@@ -15,8 +15,9 @@ import safetensors.numpy
 
 from olstream.checkpoint import MANIFEST, META, Checkpoint, Position, to_files
 from olstream.config import parse
-from olstream.messages import Example
+from olstream.messages import Chunk, Example
 from olstream.model import Model
+from olstream.pipeline import Pipeline
 from olstream.settings import settings
 
 NAME = "m"
@@ -51,11 +52,22 @@ def whole(kind: str) -> Mapping[str, bytes]:
         for x, y in rng.normal(size=(60, 2))
     ]
     model.predict_then_update(rows)
+    Pipeline(config, {NAME: model}).process(_waiting(kind))
     position = Position("L", 5, 7, {("events", 0): 60})
     made = Checkpoint(
         {NAME: model.state()}, {NAME: model.digest()}, position, settings(config), {"group": "g", "slot": 0}
     )
     return to_files(made, "0", "2026-11-30T10:00:00.000+00:00")
+
+
+def _waiting(kind: str) -> Chunk:
+    """Features whose label has not come, labels that came first, and two that met."""
+    told: list[dict[str, Any]] = [{"id": i, "features": {"x": i - 2.5, "new": 1, "colour": "red"}} for i in range(6)]
+    told += [{"id": f"early {i}", "label": _label(kind, i - 1.0)} for i in range(3)]
+    told += [{"id": 0, "label": _label(kind, 0.5)}]
+    n = len(told)
+    nothing: list[None] = [None] * n
+    return Chunk("events", 0, [*range(n)], [*range(n)], [*nothing], [orjson.dumps(one) for one in told], nothing)
 
 
 def _label(kind: str, x: float) -> Any:
