@@ -176,7 +176,8 @@ class Metrics:
     # Configuration
 
     def reconfigure(self, config: Config) -> None:
-        """Other learners, roles or detectors from here on. All rows are counted that were learnt before."""
+        """Other learners, roles or detectors from here on."""
+        self.tell()
         hindsight = _hindsight(config)
         if config.monitor.hindsight == self.config.monitor.hindsight:
             hindsight |= {name: of for name, of in self.hindsight.items() if name in hindsight}

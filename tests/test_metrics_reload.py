@@ -41,6 +41,16 @@ def test_a_learner_that_is_new_begins_at_zero_and_the_others_count_on() -> None:
     assert after['commits_total{outcome="committed"}'] == 3
 
 
+def test_what_was_not_told_yet_is_told_before() -> None:
+    service = Service(TWO)
+    rows = service.models["fraud"].predict_then_update([example(label=1)] * 3)
+    service.metrics.rows("fraud", rows)
+
+    reconfigured(service, learners={"fraud": TWO["fraud"]})
+
+    assert service.samples()['scored_events_total{learner="fraud"}'] == 3
+
+
 def test_the_info_of_a_learner_is_that_of_now() -> None:
     service = Service(TWO)
 
