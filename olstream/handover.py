@@ -10,10 +10,11 @@ learns again does the same.
 from __future__ import annotations
 
 import heapq
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 import orjson
@@ -24,10 +25,12 @@ from olstream.journal import Adopted, Range
 from olstream.messages import Chunk, Example
 from olstream.model import Model
 from olstream.route import Route
-from olstream.waiting import NO_TIME, NOTHING, Early, Row, Waiting
+from olstream.waiting import NO_TIME, NOTHING, Early, Entry, Row, Waiting
+
+log = logging.getLogger(__name__)
 
 NOTE_BYTES_MAX: Final = 3500  # brokers take 4096
-ROOM: Final = 4  # so many times what may wait is kept in hand while two topics are joined
+ROOM: Final = 2  # so many times what may wait is kept in hand while topics are joined
 
 
 class Note(msgspec.Struct, array_like=True):
@@ -36,11 +39,15 @@ class Note(msgspec.Struct, array_like=True):
     slot: int
     row: int | None = None  # offset of the oldest row that waits for its label
     early: int | None = None  # and of the oldest label that waits for its row
-    beside: dict[str, int] = {}  # where the other topics stood when the older of them came; -1: nobody knows
+    since: dict[str, int] = {}  # from where to read each topic to find all of these again; not there: nobody knows
+
+    @property
+    def waits(self) -> bool:
+        return self.row is not None or self.early is not None
 
 
 class Taken(NamedTuple):
-    """A partition that has come to us: what was committed of it, and by its note."""
+    """A partition that has come to us: where it begins, and what stood beside that."""
 
     offset: int
     note: Note | None
@@ -62,20 +69,20 @@ Reading: TypeAlias = Callable[[Chunk], Iterable[tuple[int, Example, Route]]]
 
 def note_of(at: Partition, slot: int, topics: Sequence[str], models: Iterable[Model]) -> str:
     """The note beside an offset of that partition."""
-    rows: list[int] = []
-    early: list[int] = []
-    beside: dict[str, int] = {}
-    others = [topic for topic in topics if topic != at[0]]
+    waits: dict[bool, list[Entry]] = {False: [], True: []}
     for model in models:
-        for found, entry in ((rows, model.waiting.oldest(at, False)), (early, model.waiting.oldest(at, True))):
+        for early, found in waits.items():
+            entry = model.waiting.oldest(at, early)
             if entry is not None:
-                found.append(entry.offset)
-                for topic, offset in zip(others, entry.beside, strict=False):
-                    beside[topic] = min(offset, beside.get(topic, offset))
-    note = Note(slot, min(rows, default=None), min(early, default=None), beside)
+                found.append(entry)
+    row, label = (min((entry.offset for entry in found), default=None) for found in waits.values())
+    since = [entry.beside for found in waits.values() for entry in found]
+    note = Note(slot, row, label)
+    if since and all(len(beside) == len(topics) for beside in since):  # else the input had other topics then
+        note.since = dict(zip(topics, map(min, zip(*since, strict=True)), strict=True))
     text = msgspec.json.encode(note)
-    if len(text) > NOTE_BYTES_MAX:  # hundreds of topics with the same keys
-        note.beside = {}
+    if len(text) > NOTE_BYTES_MAX:  # dozens of topics with the same keys
+        note.since = {}
         text = msgspec.json.encode(note)
     return text.decode()
 
@@ -91,35 +98,36 @@ def read_note(text: str) -> Note | None:
 def adoption(
     taken: Mapping[Partition, Taken], slot: int, held: Collection[Partition], away: Collection[Partition]
 ) -> tuple[Adopted, ...]:
-    """What has to be read again of partitions that another slot had, or that we had given up; as far as it is there."""
-    notes = {at: one.note for at, one in taken.items() if one.note is not None}
-    moved = {at: note for at, note in notes.items() if note.slot != slot or at in away}
-    numbers = {at[1] for at, note in moved.items() if at in held or at in away or _waits(note)}
-    found = []
-    for at, note in sorted(moved.items()):
-        if at[1] in numbers:
-            beside = [other.beside for (_, p), other in moved.items() if p == at[1] and _waits(other)]
-            starts = [offset for offset in (note.row, note.early) if offset is not None]
-            starts += [of_other[at[0]] for of_other in beside if at[0] in of_other]
-            end = taken[at].offset
-            found.append(Adopted(*at, min(starts, default=end), end, end if note.early is None else note.early))
+    """What has to be read again of partitions that another slot had, or that we had given up.
+
+    Partitions of one number go together. Where several topics share keys, what is new here is told even if nothing
+    waits there: whoever gathers later has to know where each of them stood.
+    """
+    found: list[Adopted] = []
+    for number in sorted({p for _, p in taken}):
+        its = {at: one for at, one in taken.items() if at[1] == number}
+        notes = {at: one.note for at, one in its.items() if one.note is not None}
+        has_moved = any(note.slot != slot or at in away for at, note in notes.items())
+        waits = [note for note in notes.values() if note.waits] if has_moved else []
+        if len(its) > 1 or waits or any(at in held or at in away for at in its):
+            new = {at: one for at, one in its.items() if has_moved or (one.note is None and at not in held)}
+            found += [_to_read(at, new[at], [note.since.get(at[0], 0) for note in waits]) for at in sorted(new)]
     return tuple(found)
 
 
-def _waits(note: Note) -> bool:
-    return note.row is not None or note.early is not None
+def _to_read(at: Partition, taken: Taken, since: list[int]) -> Adopted:
+    end, note = taken.offset, taken.note or Note(-1)
+    row, early = (end if offset is None else offset for offset in (note.row, note.early))
+    return Adopted(*at, min([*since, row, early]), end, row, early)
 
 
-class _Record(NamedTuple):
-    """One record of several topics, in the order of their times."""
+class _Half(NamedTuple):
+    """Features or a label, in the order of their times."""
 
     time_ms: int
-    topic: str
-    partition: int
-    offset: int
-    example: Example
-    route: Route
-    record_ms: int | None
+    key: str
+    entry: Entry | None  # None: both in one record
+    names: Sequence[str]  # of the learners where it may wait
 
 
 def adopt(
@@ -129,97 +137,120 @@ def adopt(
     for model in models.values():
         model.waiting.come((one.topic, one.partition) for one in adopted)
     for number in sorted({one.partition for one in adopted}):
-        its = [one for one in adopted if one.partition == number]
-        joined = _Gathered(models, topics, {one.topic: one.start for one in its})
-        streams = [_records(one, read, reading) for one in its if one.start < one.end]
-        for record in heapq.merge(*streams, key=lambda record: record.time_ms):
-            joined.add(record)
-        joined.keep({one.topic: one.keep for one in its})
+        its = {one.topic: one for one in adopted if one.partition == number}
+        beside = tuple(its[topic].start if topic in its else -1 for topic in topics)
+        streams = [_halves(one, beside, models, read, reading) for one in its.values() if one.start < one.end]
+        if streams:
+            gathered = _Gathered(its, [model.waiting for model in models.values()])
+            for half in heapq.merge(*streams, key=lambda half: half.time_ms):
+                gathered.add(half)
+            gathered.keep({name: model.waiting for name, model in models.items()})
 
 
-def _records(one: Adopted, read: Read, reading: Reading) -> Iterator[_Record]:
+def _halves(
+    one: Adopted, beside: tuple[int, ...], models: Mapping[str, Model], read: Read, reading: Reading
+) -> Iterator[_Half]:
+    """`beside`: whoever gathers this again later has to read the topics from where we read them."""
     for chunk in read(Range(one.topic, one.partition, one.start, one.end)):
         for i, example, route in reading(chunk):
+            if example.id is None or not example.weight > 0.0:
+                continue
+            if example.label is not None and models[route.learner].refusal_of_label(example.label) is not None:
+                continue
             record_ms = chunk.timestamps[i]
             time_ms = record_ms if example.ts_ms is None else example.ts_ms
-            at = (chunk.topic, chunk.partition, chunk.offsets[i])
-            yield _Record(NO_TIME if time_ms is None else time_ms, *at, example, route, record_ms)
+            key, names = str(example.id), (route.learner, *route.shadows)
+            entry = _entry(example, route, record_ms, (one.topic, one.partition, chunk.offsets[i]), beside)
+            yield _Half(NO_TIME if time_ms is None else time_ms, key, entry, names)
+
+
+def _entry(
+    example: Example, route: Route, record_ms: int | None, place: tuple[str, int, int], beside: tuple[int, ...]
+) -> Entry | None:
+    assert example.id is not None
+    if example.features is None:
+        assert example.label is not None
+        return Early(
+            example.id, example.label, example.weight, example.ts_ms, record_ms, example.learner, *place, beside
+        )
+    if example.label is not None:
+        return None
+    features = orjson.dumps(plain(example).features, option=orjson.OPT_SORT_KEYS)
+    return Row(
+        example.id, features, example.weight, example.ts_ms, record_ms, route.learner, *place, beside,
+        made=NOTHING, is_measured=False,
+    )  # fmt: skip
 
 
 class _Gathered:
     """Rows and labels that have not met yet. Whichever comes first waits for the other."""
 
-    def __init__(self, models: Mapping[str, Model], topics: Sequence[str], starts: Mapping[str, int]) -> None:
-        self.models = models
-        self.topics, self.starts = topics, starts
-        self.most = ROOM * max(model.waiting.entries_max for model in models.values())
-        self.rows: OrderedDict[str, _Record] = OrderedDict()
-        self.early: OrderedDict[str, _Record] = OrderedDict()
+    def __init__(self, adopted: Mapping[str, Adopted], bounds: Sequence[Waiting]) -> None:
+        self.adopted = adopted
+        self.entries_max = max(waiting.entries_max for waiting in bounds)
+        self.bytes_most = ROOM * max(waiting.bytes_max for waiting in bounds)
+        self.nbytes = 0
+        self.halves: dict[bool, OrderedDict[str, _Half]] = {False: OrderedDict(), True: OrderedDict()}  # by is early
         self.settled: OrderedDict[str, None] = OrderedDict()
 
-    def add(self, record: _Record) -> None:
-        example = record.example
-        if example.id is None or not example.weight > 0.0:
-            return
-        key = str(example.id)
-        if example.features is not None and example.label is not None:
+    def add(self, half: _Half) -> None:
+        key, is_early = half.key, isinstance(half.entry, Early)
+        if half.entry is None:
             self._settle(key)
         elif key in self.settled:
             return
-        elif key in (self.rows if example.features is None else self.early):
+        elif key in self.halves[not is_early]:
             self._settle(key)
-        elif example.features is None:
-            self._put(self.early, key, record)
-        elif key not in self.rows:
-            self._put(self.rows, key, record)
+        else:
+            before = self.halves[is_early].get(key)
+            if before is None or not self._may_wait(before):
+                self._take(key, is_early)
+                self._put(key, half, is_early)
 
-    def keep(self, from_offset: Mapping[str, int]) -> None:
-        """`from_offset`, by topic: a label before it that met no row was for one that was done with before."""
-        for model in self.models.values():
+    def keep(self, waiting: Mapping[str, Waiting]) -> None:
+        for place in waiting.values():
             for key in self.settled:
-                model.waiting.settle(key)
-        for key, record in self.rows.items():
-            for name in (record.route.learner, *record.route.shadows):
-                self._wait(self.models[name].waiting, key, record, _row(record, self._beside(record)))
-        for key, record in self.early.items():
-            if record.offset >= from_offset[record.topic]:
-                self._wait(self.models[record.route.learner].waiting, key, record, _early(record, self._beside(record)))
+                place.settle(key)
+        left = [half for halves in self.halves.values() for half in halves.values() if self._may_wait(half)]
+        for half in left:
+            names = half.names[:1] if isinstance(half.entry, Early) else half.names
+            for name in names:
+                _let_wait(waiting[name], half)
+        read = ", ".join(f"{one.topic}[{one.partition}] {one.start} to {one.end}" for one in self.adopted.values())
+        log.info("taken over from another slot (%s): %d wait for their label or their features", read, len(left))
 
-    def _wait(self, waiting: Waiting, key: str, record: _Record, entry: Any) -> None:
-        if waiting.expects(key):
-            time_ms = None if record.time_ms == NO_TIME else record.time_ms
-            waiting.tick(record.topic, record.partition, time_ms, begins=True)
-            waiting.add(key, entry)
-
-    def _beside(self, record: _Record) -> tuple[int, ...]:
-        """Whoever gathers this again later has to read the other topics from where we have read them."""
-        return tuple(self.starts.get(topic, -1) for topic in self.topics if topic != record.topic)
+    def _may_wait(self, half: _Half) -> bool:
+        """What came before the oldest that waited was done with, whatever it met."""
+        entry = half.entry
+        assert entry is not None
+        adopted = self.adopted[entry.topic]
+        return entry.offset >= (adopted.labels if isinstance(entry, Early) else adopted.rows)
 
     def _settle(self, key: str) -> None:
-        self.rows.pop(key, None)
-        self.early.pop(key, None)
-        self._put(self.settled, key, None)
+        self._take(key, False)
+        self._take(key, True)
+        self.settled.setdefault(key)
+        if len(self.settled) > self.entries_max:
+            self.settled.popitem(last=False)
 
-    def _put(self, place: OrderedDict[str, Any], key: str, record: _Record | None) -> None:
-        place.setdefault(key, record)
-        if len(place) > self.most:
-            place.popitem(last=False)
+    def _take(self, key: str, is_early: bool) -> None:
+        half = self.halves[is_early].pop(key, None)
+        if half is not None and half.entry is not None:
+            self.nbytes -= half.entry.nbytes
+
+    def _put(self, key: str, half: _Half, is_early: bool) -> None:
+        assert half.entry is not None
+        place = self.halves[is_early]
+        place[key] = half
+        self.nbytes += half.entry.nbytes
+        while len(place) > ROOM * self.entries_max or (self.nbytes > self.bytes_most and len(place) > 1):
+            self._take(next(iter(place)), is_early)
 
 
-def _row(record: _Record, beside: tuple[int, ...]) -> Row:
-    example = record.example
-    assert example.id is not None
-    features = orjson.dumps(plain(example).features, option=orjson.OPT_SORT_KEYS)
-    return Row(
-        example.id, features, example.weight, example.ts_ms, record.record_ms, record.route.learner,
-        record.topic, record.partition, record.offset, beside, made=NOTHING, is_measured=False,
-    )  # fmt: skip
-
-
-def _early(record: _Record, beside: tuple[int, ...]) -> Early:
-    example = record.example
-    assert example.id is not None and example.label is not None
-    return Early(
-        example.id, example.label, example.weight, example.ts_ms, record.record_ms, example.learner,
-        record.topic, record.partition, record.offset, beside,
-    )  # fmt: skip
+def _let_wait(waiting: Waiting, half: _Half) -> None:
+    entry = half.entry
+    assert entry is not None
+    if waiting.expects(half.key):
+        time_ms = None if half.time_ms == NO_TIME else half.time_ms
+        waiting.tick(entry.topic, entry.partition, time_ms, begins=True)
+        waiting.add(half.key, msgspec.structs.replace(entry))

@@ -28,6 +28,13 @@ from olstream.route import Route
 from olstream.waiting import Early, Row
 
 
+class Beside(NamedTuple):
+    """From where each input topic has to be read, to meet again what rows of a chunk will meet, and early labels."""
+
+    rows: tuple[int, ...]
+    labels: tuple[int, ...]
+
+
 class Step(NamedTuple):
     """A row for one model."""
 
@@ -54,10 +61,9 @@ class Join:
         self,
         models: Mapping[str, Model],
         chunk: Chunk,
-        beside: tuple[int, ...],
+        beside: Beside,
         run: Callable[[Mapping[str, list[Step]]], None],
     ) -> None:
-        """`beside`: where the topics stand that share keys with this one."""
         self.models = models
         self.chunk = chunk
         self.beside = beside
@@ -112,7 +118,7 @@ class Join:
         features = orjson.dumps(plain(example).features, option=orjson.OPT_SORT_KEYS)
         row = Row(
             example.id, features, example.weight, example.ts_ms, self.chunk.timestamps[i], route.learner,
-            *self._place(i), self.beside,
+            *self._place(i), self.beside.rows,
         )  # fmt: skip
         row.made_bytes = self.models[name].made_bytes
         waiting.add(key, row)
@@ -201,7 +207,7 @@ class Join:
         waiting.tick(self.chunk.topic, self.chunk.partition, time_ms, begins=True)
         early = Early(
             example.id, example.label, example.weight, example.ts_ms, self.chunk.timestamps[i], example.learner,
-            *self._place(i), self.beside,
+            *self._place(i), self.beside.labels,
         )  # fmt: skip
         waiting.add(key, early)
 

@@ -5,8 +5,8 @@ half-open ranges in the order in which they were learnt. Each start of a worker 
 line first, without seq and ranges; the first of a lineage names its parent: null, or the
 [lineage, seq] from which an older history was continued. Where learners begin with something that
 start_from names, the opening line has the digest of it: "starts": {learner: digest}. Where partitions moved
-between slots, "left": [[topic, partition], ...] and "adopted": [[topic, partition, from, to, keep], ...] say what that
-did to rows that wait for labels: see `handover`.
+between slots, "left": [[topic, partition], ...] and "adopted": [[topic, partition, from, to, rows, labels], ...]
+say what that did to rows that wait for labels: see `handover`.
 
 The model of a slot is its checkpoint + its committed lines after it. This file decides which lines
 count; reading and writing them is the business of `io`.
@@ -40,16 +40,18 @@ class Range:
 
 
 class Adopted(NamedTuple):
-    """Records [start, end) of a partition that came from another slot, read again for what waits there.
+    """Records [start, end) of a partition that came to this slot, read again for what waits there.
 
-    Labels from `keep` on that meet no features there wait for them.
+    Features from `rows` on that meet no label there wait for it, and labels from `labels` on that meet no features.
+    Where nothing waits it only says that the partition stands at `end`.
     """
 
     topic: str
     partition: int
     start: int
     end: int
-    keep: int
+    rows: int
+    labels: int
 
     def from_there(self, begin: int) -> Adopted:
         """What of it still is there: the partition begins at that offset now."""
@@ -86,7 +88,7 @@ class Line:
         if self.left:
             fields["left"] = self.left
         if self.adopted:
-            fields["adopted"] = self.adopted
+            fields["adopted"] = [list(one) for one in self.adopted]
         if self.starts:
             fields["starts"] = self.starts
         return orjson.dumps(fields)
@@ -131,10 +133,6 @@ class Learnt:
         else:
             self.ranges.append(Range(chunk.topic, chunk.partition, start, end))
 
-    def offsets(self) -> dict[Partition, int]:
-        """The next offset of each partition touched."""
-        return _ends(self.ranges)
-
     def is_full(self) -> bool:
         """Whether one transaction should hold no more."""
         return self.records >= RECORDS_MAX or len(self.ranges) >= RANGES_MAX
@@ -146,6 +144,15 @@ class Learnt:
 def reached(lines: Iterable[Line]) -> dict[Partition, int]:
     """The next offset of each partition that these lines touch."""
     return _ends(r for line in lines for r in line.ranges)
+
+
+def stands(lines: Iterable[Line]) -> dict[Partition, int]:
+    """Where each partition stands that these lines have learnt from or taken over."""
+    found: dict[Partition, int] = {}
+    for line in lines:
+        found |= _ends(line.ranges)
+        found |= {(one.topic, one.partition): one.end for one in line.adopted}
+    return found
 
 
 def _ends(ranges: Iterable[Range]) -> dict[Partition, int]:

@@ -16,7 +16,7 @@ from olstream.checkpoint import Partition, Position
 from olstream.config import Config
 from olstream.errors import StateError
 from olstream.handover import Moved, adoption
-from olstream.journal import Adopted, Learnt, Line
+from olstream.journal import Adopted, Learnt, Line, stands
 from olstream.messages import Chunk
 from olstream.pipeline import Pipeline, Processed
 from olstream.ports import Checkpoints, Clock, Inputs, Sink, Source
@@ -68,8 +68,8 @@ class Loop:
     def step(self) -> None:
         start_s = self.clock.now_s()
         chunks = self._poll()
-        self._mark(self.source.unmarked())
         self._take_over(self.source.moved())
+        self._mark(self.source.unmarked())
         for chunk in chunks:
             processed = self.pipeline.process(chunk)
             self._publish(processed)
@@ -97,7 +97,7 @@ class Loop:
             self.config.slot, self.run_id, self.position.lineage, seq, tuple(self.learnt.ranges),
             starts=starts, left=left, adopted=adopted,
         )  # fmt: skip
-        offsets = self.learnt.offsets()
+        offsets = stands([line])
         journal_offset = self.sink.commit(line, offsets)
         self.position = Position(self.position.lineage, seq, journal_offset, {**self.position.offsets, **offsets})
         self.learnt = Learnt()
@@ -163,16 +163,21 @@ class Loop:
         """What waits for labels goes and comes with its partitions; the journal tells of it like of any record."""
         if moved is None:
             return
-        pipeline, held = self.pipeline, self.pipeline.held()
+        held = self.pipeline.held()
         left = tuple(sorted((held if moved.whole else held & moved.gone) - moved.given))
-        adopted = adoption(moved.taken, self.config.slot, held, pipeline.away())
+        adopted = adoption(moved.taken, self.config.slot, held, self.pipeline.away())
         if not left and not adopted:
             return
         self.commit()
         with closing(self.open_inputs()) as inputs:
-            adopted = tuple(one.from_there(inputs.begin(one.topic, one.partition)) for one in adopted)
-            pipeline.move(left, adopted, lambda wanted: inputs.read(wanted, self.config.input.batch_max))
+            adopted = tuple(
+                one.from_there(inputs.begin(one.topic, one.partition)) if one.start < one.end else one
+                for one in adopted
+            )
+            self.pipeline.move(left, adopted, lambda wanted: inputs.read(wanted, self.config.input.batch_max))
         self._write_line({}, left, adopted)
+        if any(one.start < one.end for one in adopted):
+            self.checkpoint()  # what was read for this may be as old as retention allows
 
     def _publish(self, processed: Processed) -> None:
         for records in processed.outgoing:

@@ -18,7 +18,7 @@ from olstream.config import Config
 from olstream.decode import Decoder
 from olstream.encode import LONGEST_BYTES, Encoder, dead_letter, first_of, outcomes
 from olstream.handover import adopt, note_of
-from olstream.join import Join, Joined, Step
+from olstream.join import Beside, Join, Joined, Step
 from olstream.journal import Adopted, Range
 from olstream.messages import Chunk, Example, Headers, Outgoing, Reason, Records, Reject, Tombstone
 from olstream.model import Model, Rows
@@ -121,6 +121,7 @@ class Pipeline:
             model.waiting.leave(left)
         if adopted:
             adopt(adopted, self.config.input.topics, self.models, read, self._routed)
+            self.offsets |= {(one.topic, one.partition): one.end for one in adopted}
 
     def held(self) -> set[Partition]:
         """Of which partitions anything waits."""
@@ -160,15 +161,16 @@ class Pipeline:
         for route, positions in runs:
             self._learn(route, positions, decoded, done)
 
-    def _beside(self, chunk: Chunk) -> tuple[int, ...]:
-        """Where the topics with the same keys stand, or as far back as labels came that wait there; -1: unknown."""
-        found = []
+    def _beside(self, chunk: Chunk) -> Beside:
+        """Where the topics stand, or as far back as something waits there that may meet what now comes; -1: unknown."""
+        rows: list[int] = []
+        labels: list[int] = []
         for topic in self.config.input.topics:
-            if topic != chunk.topic:
-                at = topic, chunk.partition
-                offset = self.offsets.get(at, -1)
-                found.append(min((model.waiting.since(at, offset) for model in self.models.values()), default=offset))
-        return tuple(found)
+            at = topic, chunk.partition
+            stands = chunk.offsets[0] if topic == chunk.topic else self.offsets.get(at, -1)
+            for found, early in ((rows, True), (labels, False)):
+                found.append(min(model.waiting.since(at, stands, early) for model in self.models.values()))
+        return Beside(tuple(rows), tuple(labels))
 
     def _route(self, i: int, example: object, done: Processed) -> Route | None:
         """Where record i goes; what reaches no model is noted in `done`."""

@@ -18,7 +18,7 @@ from olstream.checkpoint import Checkpoint, Partition, Position
 from olstream.config import Config
 from olstream.errors import StateError
 from olstream.facts import refuse_other_place
-from olstream.journal import Line, ancestry, in_doubt, last_seq, lineage_lines, lines_before, newest_lineage, reached
+from olstream.journal import Line, ancestry, in_doubt, last_seq, lineage_lines, lines_before, newest_lineage, stands
 from olstream.messages import Chunk
 from olstream.model import Model, digest_of
 from olstream.pipeline import Processed
@@ -182,7 +182,7 @@ class Recovery:
             replayed += len(chunk)
             self.on_remaining(remaining - replayed)
         seq = last_seq(lines, plan.position.seq)
-        return Position(plan.position.lineage, seq, 0, {**plan.position.offsets, **reached(lines)}), replayed
+        return Position(plan.position.lineage, seq, 0, {**plan.position.offsets, **stands(lines)}), replayed
 
     def _under_todays_settings(self, plan: _Plan, position: Position) -> dict[str, Model]:
         """The same states under the settings of today; a removed learner is kept aside."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 from olstream.checkpoint import Checkpoint, Partition
 from olstream.config import Config
 from olstream.errors import StateError
-from olstream.journal import Line, ancestry, last_seq, lineage_lines, lines_before, reached
+from olstream.journal import Line, ancestry, last_seq, lineage_lines, lines_before, stands
 from olstream.model import Model, digest_of
 from olstream.ports import Inputs, Journal
 from olstream.recover import LOST, RUN, SINCE, begun, refuse_other_starts
@@ -164,7 +164,7 @@ class _Walk:
             yield len(chunk)
         self.seq = checkpoint.position.seq
         ours = (line for line in stretch if line.lineage == checkpoint.position.lineage)
-        self.offsets.update(reached(ours))  # a rollback begins where the group stands
+        self.offsets.update(stands(ours))  # a rollback begins where the group stands
         if not same(checkpoint.settings, self.settings):
             self._take_on(checkpoint)
 

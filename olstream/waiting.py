@@ -50,7 +50,7 @@ class Row(msgspec.Struct, gc=False):
     topic: str
     partition: int
     offset: int
-    beside: tuple[int, ...] = ()  # where the input's topics stood then, at the same partition; -1: nobody knows
+    beside: tuple[int, ...] = ()  # from where to read each input topic to find it, and what it met, again; -1: unknown
     at_ms: int = NO_TIME  # what time it was in its partition
     made: Made | None = None
     is_measured: bool = True  # False: predicted by another slot
@@ -187,9 +187,9 @@ class Waiting:
         keys = self.of_partition.get((*at, early))
         return self.entries[next(iter(keys))] if keys else None
 
-    def since(self, at: Partition, offset: int) -> int:
-        """An offset of a partition, or that of the oldest early label that waits there, if it is lower."""
-        oldest = self.oldest(at, True)
+    def since(self, at: Partition, offset: int, early: bool) -> int:
+        """An offset of a partition, or that of the oldest row or early label that waits there, if it is lower."""
+        oldest = self.oldest(at, early)
         return offset if oldest is None else min(offset, oldest.offset)
 
     def held(self) -> set[Partition]:

@@ -5,7 +5,20 @@ from __future__ import annotations
 import pytest
 
 from olstream.errors import StateError
-from olstream.journal import RANGES_MAX, RECORDS_MAX, Learnt, Line, Range, ancestry, ends, in_doubt, lineage_lines
+from olstream.journal import (
+    RANGES_MAX,
+    RECORDS_MAX,
+    Adopted,
+    Learnt,
+    Line,
+    Range,
+    ancestry,
+    ends,
+    in_doubt,
+    lineage_lines,
+    reached,
+    stands,
+)
 from olstream.messages import Chunk
 
 
@@ -26,6 +39,24 @@ def test_a_line_survives_being_written_and_read() -> None:
     written = Line(3, "run", "lineage", 7, (Range("events", 0, 5, 9), Range("events", 1, 0, 2)), offset=11)
 
     assert Line.from_bytes(written.to_bytes(), 11) == written
+
+
+def test_a_line_that_tells_of_moved_partitions_survives_too() -> None:
+    left, adopted = (("events", 1), ("labels", 1)), (Adopted("events", 2, 5, 9, 6, 9), Adopted("labels", 2, 0, 0, 0, 0))
+    written = Line(3, "run", "lineage", 7, (), left=left, adopted=adopted)
+
+    assert b'"left":[["events",1],["labels",1]],"adopted":[["events",2,5,9,6,9],["labels",2,0,0' in written.to_bytes()
+    assert Line.from_bytes(written.to_bytes(), -1) == written
+
+
+def test_what_was_taken_over_is_known_to_stand_where_it_was_and_was_not_learnt() -> None:
+    learnt = Line(0, "run", "lineage", 1, (Range("events", 0, 0, 7), Range("events", 1, 0, 3)))
+    taken = Line(
+        0, "run", "lineage", 2, (), adopted=(Adopted("events", 1, 2, 9, 2, 9), Adopted("labels", 1, 4, 4, 4, 4))
+    )
+
+    assert reached([learnt, taken]) == {("events", 0): 7, ("events", 1): 3}
+    assert stands([learnt, taken]) == {("events", 0): 7, ("events", 1): 9, ("labels", 1): 4}
 
 
 def test_an_opening_line_has_no_seq_and_no_ranges() -> None:
@@ -55,7 +86,7 @@ def test_neighbouring_chunks_become_one_range_and_keep_their_order() -> None:
         learnt.add(part)
 
     assert learnt.ranges == [Range("events", 0, 0, 6), Range("events", 1, 7, 8), Range("events", 0, 6, 7)]
-    assert learnt.offsets() == {("events", 0): 7, ("events", 1): 8}
+    assert reached([Line(0, "run", "lineage", 1, tuple(learnt.ranges))]) == {("events", 0): 7, ("events", 1): 8}
 
 
 def test_a_line_is_full_at_so_many_records_or_ranges() -> None:

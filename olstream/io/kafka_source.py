@@ -235,6 +235,7 @@ class KafkaSource:
         for at, start in self._starts.of(sorted(new | begun)).items():
             if at in begun:
                 self._begin_at(at, start)
+                self._taken[at] = start.taken or Taken(start.offset, None)
             elif not start.is_ours and not start.lost:
                 self._unmarked[at] = start.offset  # it begins here, whenever that will be
         if self._incremental:
@@ -249,8 +250,6 @@ class KafkaSource:
 
     def _begin_at(self, at: Partition, start: Start) -> None:
         self.next[at] = start.offset
-        if start.taken is not None:
-            self._taken[at] = start.taken
         if not start.is_ours:
             self._unmarked[at] = start.offset
         if start.lost:
