@@ -307,7 +307,7 @@ def test_what_was_not_changed_is_taken(tmp_path: Path, capsys: pytest.CaptureFix
     folder = written(tmp_path / FOLDER, with_state(whole(kind), lambda meta, arrays: None))
 
     assert main(["inspect", str(folder), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["learners"][NAME]["seen"] == 60
+    assert json.loads(capsys.readouterr().out)["learners"][NAME]["seen"] == 66
 
 
 # Whoever reads state
