@@ -124,8 +124,9 @@ class Pipeline:
             self.offsets |= {(one.topic, one.partition): one.end for one in adopted}
 
     def held(self) -> set[Partition]:
-        """Of which partitions anything waits."""
-        return set().union(*(model.waiting.held() for model in self.models.values()))
+        """Of which partitions of the input anything waits. What a model began with from elsewhere goes nowhere."""
+        found = set[Partition]().union(*(model.waiting.held() for model in self.models.values()))
+        return {at for at in found if at[0] in self.config.input.topics}
 
     def away(self) -> set[Partition]:
         """Partitions that were given up, and what waited of them."""
