@@ -36,11 +36,21 @@ class World:
     journal: list[bytes] = field(default_factory=list)
     visible: list[tuple[str, bytes | None, bytes]] = field(default_factory=list)
     committed: dict[Partition, int] = field(default_factory=dict)
+    notes: dict[Partition, str] = field(default_factory=dict)  # beside what is committed
+    slot: int = 0  # whose checkpoints these are, and whose calls
     checkpoints: list[Checkpoint] = field(default_factory=list)
     aside: list[Checkpoint] = field(default_factory=list)
     calls: int = 0
     crash_at: int = -1
     lose_at: int = -1  # this call ends in Lost instead
+
+    def of_slot(self, slot: int) -> World:
+        """The same broker, and the disk of another worker."""
+        return World(self.inputs, self.journal, self.visible, self.committed, self.notes, slot)
+
+    def commit(self, offsets: Mapping[Partition, int], note: Callable[[Partition], str]) -> None:
+        self.committed.update(offsets)
+        self.notes.update({at: note(at) for at in offsets})
 
     def tick(self) -> None:
         self.calls += 1
@@ -114,7 +124,7 @@ class FakeSink:
         self.pending = []
         if line is not None:
             self.world.journal.append(line.to_bytes())
-        self.world.committed.update(offsets)
+        self.world.commit(offsets, self.note)
         self.world.tick()
         return len(self.world.journal)
 
@@ -138,7 +148,7 @@ class FakePlainSink(FakeSink):
             self.world.journal.append(line.to_bytes())
         after = len(self.world.journal)
         self.world.tick()
-        self.world.committed.update(offsets)
+        self.world.commit(offsets, self.note)
         self.world.tick()
         return after
 
@@ -149,7 +159,8 @@ class FakeJournal:
 
     def read(self, start: int) -> list[Line]:
         self.world.tick()
-        return [Line.from_bytes(data, start + i) for i, data in enumerate(self.world.journal[start:])]
+        lines = [Line.from_bytes(data, start + i) for i, data in enumerate(self.world.journal[start:])]
+        return [line for line in lines if line.slot == self.world.slot]
 
     def end(self) -> int:
         return len(self.world.journal)
@@ -158,7 +169,8 @@ class FakeJournal:
         return False
 
     def read_all_slots(self) -> list[Line]:
-        return self.read(0)
+        self.world.tick()
+        return [Line.from_bytes(data, i) for i, data in enumerate(self.world.journal)]
 
 
 class FakeInputs:

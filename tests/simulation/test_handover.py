@@ -1,0 +1,161 @@
+"""Partitions move between slots, and slots die: every label is learnt once, by whoever has its features."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import orjson
+import pytest
+
+from olstream.config import Config
+from tests.fakes import World, digests
+from tests.simulation.group import Group, Member
+from tests.simulation.lives import recover
+
+NUMBERS, SLOTS = 3, 2
+ONE_STEP = 0.3  # what one row of its own changes its own weight by
+
+
+def config_of(*topics: str) -> Config:
+    learner = {"algorithm": "pa1", "task": "regression", "params": {"C": ONE_STEP}, "bias": False}
+    return Config.model_validate({
+        "input": {"topics": list(dict.fromkeys(topics)), "batch_max": 7},
+        "output": {"outcomes": "outcomes"},
+        "commit_interval": "500ms",
+        "checkpoint": {"interval": "3s"},
+        "learners": {"first": learner, "second": learner},
+        "routes": [{"when": {}, "learner": "first", "shadows": ["second"]}],
+    })  # fmt: skip
+
+
+class Stream:
+    """Features that have a name of their own each, and labels anywhere behind them or before."""
+
+    def __init__(self, world: World, rng: random.Random, features: str, labels: str) -> None:
+        self.world, self.random = world, rng
+        self.features, self.labels = features, labels
+        self.owed: list[tuple[str, int, str]] = []
+        self.labelled: set[str] = set()
+        self.told: list[tuple[str, int]] = []
+        self.n = 0
+
+    def goes_on(self) -> None:
+        """Some records more."""
+        for _ in range(self.random.randrange(12)):
+            if self.owed and self.random.random() < 0.55:
+                self._put(*self.owed.pop(self.random.randrange(len(self.owed))))
+            elif self.told and self.random.random() < 0.1:
+                name, number = self.random.choice(self.told)
+                self._put("label", number, name, once_more=True)
+            else:
+                self._begins()
+
+    def ends(self) -> None:
+        for what, number, name in self.owed:
+            self._put(what, number, name)
+        self.owed.clear()
+
+    def _begins(self) -> None:
+        self.n += 1
+        name, number = f"x{self.n}", self.random.randrange(NUMBERS)
+        kind = self.random.random()
+        if kind < 0.1:
+            self._put("both", number, name)
+        elif kind < 0.25:
+            self._put("label", number, name)
+            self.owed.append(("features", number, name))
+        else:
+            self._put("features", number, name)
+            if kind < 0.85:
+                self.owed.append(("label", number, name))
+
+    def _put(self, what: str, number: int, name: str, once_more: bool = False) -> None:
+        message: dict[str, Any] = {"id": name}
+        if what != "label":
+            message["features"] = {name: 1.0}
+        if what != "features":
+            message["label"] = 1.0
+            self.labelled.add(name)
+            if not once_more:
+                self.told.append((name, number))
+        topic = self.labels if what == "label" else self.features
+        at_ms = 1_764_460_800_000 + 10 * sum(map(len, self.world.inputs.values())) + self.random.choice([0, 0, 300])
+        self.world.inputs[topic, number].append(orjson.dumps(message | {"ts": at_ms}))
+
+
+def is_done(world: World) -> bool:
+    return all(world.committed.get(at, 0) == len(values) for at, values in world.inputs.items())
+
+
+def lived(seed: int, features: str, labels: str, steps: bool, dies: float) -> tuple[Stream, list[Member], World]:
+    rng = random.Random(seed)
+    world = World({(topic, number): [] for topic in {features, labels} for number in range(NUMBERS)})
+    stream = Stream(world, rng, features, labels)
+    group = Group(dict.fromkeys(range(NUMBERS), 0), steps)
+    config = config_of(features, labels)
+    members = [Member(world.of_slot(slot), config, group, rng.randrange(1000)) for slot in range(SLOTS)]
+    for turn in range(400):
+        if turn < 250:
+            stream.goes_on()
+        elif turn == 250:
+            stream.ends()
+        if rng.random() < 0.07 and turn < 300:
+            group.share_out(rng, SLOTS)
+        member = rng.choice(members)
+        if rng.random() < dies and turn < 300:
+            member.world.crash_at = member.world.calls + rng.randrange(1, 12)
+        member.step()
+    for _ in range(200):
+        for member in members:
+            member.step()
+    assert is_done(world)
+    for member in members:
+        assert member.loop is not None
+        member.loop.commit()
+    return stream, members, world
+
+
+def weights(members: list[Member], learner: str) -> list[tuple[str, float]]:
+    """Of all slots together."""
+    found: list[tuple[str, float]] = []
+    for member in members:
+        assert member.loop is not None
+        model = member.loop.pipeline.models[learner]
+        found += [(name, weight) for name, weight in model.weights().items() if weight]
+    return sorted(found)
+
+
+@pytest.mark.parametrize("topics", [("features", "labels"), ("events", "events")], ids=["two topics", "one topic"])
+@pytest.mark.parametrize("steps", [False, True], ids=["all anew", "in steps"])
+@pytest.mark.parametrize("dies", [0.0, 0.04], ids=["alive", "dies"])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_label_is_learnt_once_wherever_its_partition_goes(
+    topics: tuple[str, str], steps: bool, dies: float, seed: int
+) -> None:
+    stream, members, world = lived(seed, *topics, steps, dies)
+
+    wanted = [(name, ONE_STEP) for name in sorted(stream.labelled)]
+    assert weights(members, "first") == wanted
+    assert weights(members, "second") == wanted
+    predicted = Counter(orjson.loads(value)["id"] for topic, _, value in world.visible if topic == "predictions")
+    assert predicted == Counter({f"x{i}": 1 for i in range(1, stream.n + 1)})
+    moves = [orjson.loads(line) for line in world.journal if b'"adopted"' in line]
+    assert any(start < end for line in moves for _, _, start, end, _, _ in line["adopted"])
+
+
+@pytest.mark.parametrize("steps", [False, True], ids=["all anew", "in steps"])
+def test_learning_the_journal_again_gives_every_slot_its_models(steps: bool) -> None:
+    _, members, _ = lived(11, "features", "labels", steps, 0.02)
+
+    for member in members:
+        expected = member.digests()
+        first = member.world.checkpoints[:1]
+        assert first[0].position.seq == 0
+        for kept in ([], first, list(member.world.checkpoints)):
+            member.world.checkpoints[:] = kept
+            config = member.config.model_copy(
+                update={"checkpoint": member.config.checkpoint.model_copy(update={"on_missing": "replay"})}
+            )
+            assert digests(recover(member.world, config).models) == expected
