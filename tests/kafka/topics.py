@@ -30,6 +30,7 @@ class Record:
     key: bytes | None = None
     headers: list[tuple[str, bytes | None]] = field(default_factory=list)
     partition: int = 0
+    timestamp_ms: int = 0  # 0: when it is sent
 
 
 def headers(message: Message) -> list[tuple[str, bytes | None]]:
@@ -101,7 +102,9 @@ class Topics:
             r = Record(record) if isinstance(record, bytes) else record
             while True:
                 try:
-                    self._producer.produce(topic, r.value, r.key, r.partition, delivered, headers=list(r.headers))
+                    self._producer.produce(
+                        topic, r.value, r.key, r.partition, delivered, timestamp=r.timestamp_ms, headers=list(r.headers)
+                    )
                     break
                 except BufferError:
                     self._producer.poll(0.1)
