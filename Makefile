@@ -17,15 +17,16 @@ N ?= 200
 demo: .venv/made
 	$(BIN)/olstream demo
 
-# Two passes beside each other: all tests, and those of the kernels again without the compiler, which are for one core.
-# Of the second only the end is told, so that a log cut short still shows what failed in the first.
+# Tests on a Kafka mostly wait for it. Beside them, on the other core: all others, and those of kernels again without the
+# compiler. Of what runs beside only the end is told: what failed stands there, and where a log was cut short.
 test: .venv/made
 	@mkdir -p build
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -p no:cacheprovider $(KERNEL_TESTS) >build/uncompiled.log 2>&1 & beside=$$!; \
-	$(BIN)/pytest; all=$$?; \
-	echo "without the compiler (build/uncompiled.log):"; wait $$beside; uncompiled=$$?; \
-	if [ $$uncompiled = 0 ]; then tail -n 1 build/uncompiled.log; else tail -n 40 build/uncompiled.log; fi; \
-	exit $$((all | uncompiled))
+	( $(BIN)/pytest -p no:cacheprovider --ignore=tests/kafka >build/others.log 2>&1; others=$$?; \
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -p no:cacheprovider $(KERNEL_TESTS) >build/uncompiled.log 2>&1 && exit $$others ) & beside=$$!; \
+	$(BIN)/pytest tests/kafka; kafka=$$?; \
+	wait $$beside; beside=$$?; \
+	for log in others uncompiled; do echo "build/$$log.log ends with:"; tail -n $$([ $$beside = 0 ] && echo 1 || echo 40) build/$$log.log; done; \
+	exit $$((kafka | beside))
 
 lint: .venv/made
 	$(BIN)/ruff check .
