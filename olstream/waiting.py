@@ -215,6 +215,12 @@ class Waiting:
             self.of_partition.pop((*at, early), None)
         self.clocks.pop(at, None)
 
+    def go_on_in(self, file: str) -> None:
+        """The records of a file come after those of the one that was read before: time does not begin anew."""
+        for topic, partition in list(self.clocks):
+            if topic not in self.topics:
+                self.clocks[file, partition] = self.clocks.pop((topic, partition))
+
     def time_of(self, partition: int) -> int:
         """How late it is there for all topics; NO_TIME where one of them has not told yet."""
         topics = {topic for topic, p in self.clocks if p == partition}

@@ -121,6 +121,7 @@ class Replay:
         is_plain = self.source.format == "ndjson"  # which the pipeline reads by itself
         decoder = None if is_plain else decoder_of(self.source.format, self.config.input, pipeline.router.carry)
         for model in self.models.values():
+            model.waiting.go_on_in(self.source.name)
             model.warm_up()  # so that `rows_per_s` tells of learning, not of compiling
         while lines := list(islice(self.source.lines, self.config.input.batch_max)):
             began = time.perf_counter()
