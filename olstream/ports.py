@@ -106,6 +106,9 @@ class Inputs(Protocol):
     def committed(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
         """The group's committed offsets; partitions without one are left out."""
 
+    def notes(self, partitions: Sequence[Partition]) -> dict[Partition, str]:
+        """What stands beside those of them that we have committed."""
+
     def end(self, topic: str, partition: int) -> int:
         """The end of a partition as it is now."""
 

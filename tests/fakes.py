@@ -188,6 +188,9 @@ class FakeInputs:
     def committed(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
         return {at: self.world.committed[at] for at in partitions if at in self.world.committed}
 
+    def notes(self, partitions: Sequence[Partition]) -> dict[Partition, str]:
+        return {at: self.world.notes[at] for at in partitions if at in self.world.notes}
+
     def end(self, topic: str, partition: int) -> int:
         return len(self.world.inputs[topic, partition])
 

@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from confluent_kafka import KafkaError as ClientError
@@ -25,6 +25,7 @@ from olstream.messages import Chunk
 
 log = logging.getLogger(__name__)
 
+MARK: Final = "olstream"  # in the metadata of every offset we commit: without it somebody else moved the group
 READ_MAX = 500
 AT_ONCE_S = 1.0  # what is only good to know is not waited for longer
 
@@ -249,6 +250,13 @@ class KafkaInputs:
             yield from self.read(replace(wanted, start=max(wanted.start, cursor.position)), records_max)
 
     def committed(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
+        return {at: tp.offset for at, tp in self._committed(partitions).items()}
+
+    def notes(self, partitions: Sequence[Partition]) -> dict[Partition, str]:
+        said = {at: tp.metadata or "" for at, tp in self._committed(partitions).items()}
+        return {at: text.removeprefix(MARK) for at, text in said.items() if text.startswith(MARK)}
+
+    def _committed(self, partitions: Sequence[Partition]) -> dict[Partition, TopicPartition]:
         if not partitions:
             return {}
         consumer = reader(self.config, self.errors)
@@ -262,7 +270,7 @@ class KafkaInputs:
             )
         finally:
             consumer.close()
-        return {(tp.topic, tp.partition): tp.offset for tp in found if tp.offset >= 0}
+        return {(tp.topic, tp.partition): tp for tp in found if tp.offset >= 0}
 
     def end(self, topic: str, partition: int) -> int:
         return self.watermarks.of(topic, partition)[1]

@@ -33,8 +33,8 @@ from olstream.io.client import (
     to_chunk,
 )
 from olstream.io.kafka_admin import to_grant
-from olstream.io.kafka_read import KafkaJournal
-from olstream.io.kafka_starts import MARK, Start, Starts
+from olstream.io.kafka_read import MARK, KafkaJournal
+from olstream.io.kafka_starts import Start, Starts
 from olstream.journal import Line
 from olstream.messages import Chunk
 from olstream.pairs import Pairs, named

@@ -16,14 +16,13 @@ from olstream.config import Config
 from olstream.errors import KafkaError, StateError
 from olstream.handover import Taken, read_note
 from olstream.io.client import Errors, answered, is_incremental, reader, watermarks
-from olstream.io.kafka_read import KafkaJournal
+from olstream.io.kafka_read import MARK, KafkaJournal
 from olstream.journal import Line, ends, is_below, reached
 from olstream.ports import Lost
 
 T = TypeVar("T")
 
 AS_THEY_STAND: Final = "with the offsets as they stand by `olstream state rollback CONFIG --to SEQ` (or empty)"
-MARK: Final = "olstream"  # in the metadata of every offset we commit: without it somebody else moved the group
 
 
 @dataclass(frozen=True, slots=True)

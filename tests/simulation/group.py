@@ -134,6 +134,14 @@ class Member:
             if self.random.random() < 0.5:
                 self.group.let_go(self.world.slot)
 
+    def stop(self) -> None:
+        """In good order; the group gives its place to others."""
+        assert self.loop is not None
+        self.loop.commit()
+        self.loop.checkpoint()
+        self.loop = None
+        self.group.let_go(self.world.slot)
+
     def digests(self) -> Mapping[str, str]:
         assert self.loop is not None
         return {name: model.digest() for name, model in self.loop.pipeline.models.items()}

@@ -10,9 +10,11 @@ import orjson
 import pytest
 
 from olstream.config import Config
+from olstream.handover import read_note
 from tests.fakes import World, digests
 from tests.simulation.group import Group, Member
 from tests.simulation.lives import recover
+from tests.simulation.upkeep import roll_back, verify
 
 NUMBERS, SLOTS = 3, 2
 ONE_STEP = 0.3  # what one row of its own changes its own weight by
@@ -147,9 +149,13 @@ def test_every_label_is_learnt_once_wherever_its_partition_goes(
 
 @pytest.mark.parametrize("steps", [False, True], ids=["all anew", "in steps"])
 def test_learning_the_journal_again_gives_every_slot_its_models(steps: bool) -> None:
-    _, members, _ = lived(11, "features", "labels", steps, 0.02)
+    _, members, world = lived(11, "features", "labels", steps, 0.02)
 
+    for at, note in world.notes.items():
+        has_it = next(m.world.slot for m in members if m.loop is not None and at in m.loop.source.next)  # type: ignore[attr-defined]
+        assert (found := read_note(note)) is not None and found.slot == has_it, "else it would be read again for ever"
     for member in members:
+        assert [compared.difference for compared in verify(member.world, member.config) if compared.difference] == []
         expected = member.digests()
         first = member.world.checkpoints[:1]
         assert first[0].position.seq == 0
@@ -159,3 +165,46 @@ def test_learning_the_journal_again_gives_every_slot_its_models(steps: bool) -> 
                 update={"checkpoint": member.config.checkpoint.model_copy(update={"on_missing": "replay"})}
             )
             assert digests(recover(member.world, config).models) == expected
+
+
+@pytest.mark.parametrize("to_empty", [True, False])
+def test_after_a_rollback_labels_still_find_features_that_waited_in_whichever_slot(to_empty: bool) -> None:
+    world = World({(topic, number): [] for topic in ("features", "labels") for number in range(2)})
+    group, config = Group({0: 0, 1: 1}, steps=False), config_of("features", "labels")
+    members = [Member(world.of_slot(slot), config, group, seed=slot) for slot in range(2)]
+
+    def come(topic: str, said: dict[str, Any], names: range) -> None:
+        for i in names:
+            message = {"id": f"x{i}", **({"features": {f"x{i}": 1.0}} if topic == "features" else said)}
+            world.inputs[topic, i % 2].append(orjson.dumps(message))
+
+    def work() -> None:
+        for _ in range(60):
+            for member in members:
+                member.step()
+        assert is_done(world)
+
+    come("features", {}, range(20))
+    come("labels", {"label": 1.0}, range(4))
+    work()
+    come("features", {}, range(20, 30))
+    come("labels", {"label": 1.0}, range(4, 8))
+    work()
+    for member in members:
+        member.stop()
+    of_first = members[0].world
+    before = next(c for c in of_first.checkpoints if c.position.offsets.get(("labels", 0), 0) == 2)
+
+    roll_back(of_first, members[0].config, None if to_empty else before.position.seq)
+    group.wanted = {0: 1, 1: 0}
+    come("labels", {"label": 1.0}, range(8, 30))
+    work()
+
+    kept = [] if to_empty else ["x0", "x2"]
+    of_second = ["x1", "x3", "x5", "x7"]
+    assert weights(members, "first") == [(name, ONE_STEP) for name in sorted([*kept, *of_second, *names(8, 30)])]
+    assert all(compared.difference == "" for m in members for compared in verify(m.world, m.config))
+
+
+def names(start: int, end: int) -> list[str]:
+    return [f"x{i}" for i in range(start, end)]
