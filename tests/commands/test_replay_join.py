@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -109,3 +111,35 @@ def test_records_without_a_time_wait_for_as_long_as_there_is_room(replay: Replay
     )
 
     assert long == short > 100
+
+
+@pytest.fixture
+def zone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """Sets the time zone of this process."""
+
+    def set_to(name: str) -> None:
+        monkeypatch.setenv("TZ", name)
+        time.tzset()
+
+    yield set_to
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_no_time_depends_on_the_zone_of_the_machine(replay: Replayed, zone: Callable[[str], None]) -> None:
+    times = ['"2026-11-30T10:00:00"', '"2026-11-30T10:00:00Z"', '"2026-11-30T19:00:00+09:00"', "1796032800000"]
+    rows = [f'{{"id":{i},"features":{{"x":1}},"ts":{ts}}}' for i, ts in enumerate(times)]
+    labels = [f'{{"id":{i},"label":"a","ts":"2026-11-30T20:00:00+09:00"}}' for i in range(1, 4)]
+    events = replay.write("e.ndjson", "\n".join([*rows, *labels[:2]]))
+
+    told = []
+    for name in ("UTC", "Asia/Tokyo"):
+        zone(name)
+        out, letters, state = (f"{what} {name[:3]}" for what in ("out", "letters", "state"))
+        files = ["--out", replay.path(out), "--dead-letters", replay.path(letters), "--state", replay.path(state)]
+        replay.run(config(replay), events, *files)
+        told.append((replay.lines(out), replay.lines(letters), replay.digests(state)))
+
+    assert told[0] == told[1]
+    assert [letter["reason"] for letter in told[0][1]] == ["bad_ts"]
+    assert {prediction["ts"] for prediction in told[0][0]} == {1_796_032_800_000}
