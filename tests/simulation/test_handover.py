@@ -167,44 +167,84 @@ def test_learning_the_journal_again_gives_every_slot_its_models(steps: bool) -> 
             assert digests(recover(member.world, config).models) == expected
 
 
+class Pair:
+    """Two slots and two partitions, and what comes into them."""
+
+    def __init__(self) -> None:
+        self.world = World({(topic, number): [] for topic in ("features", "labels") for number in range(2)})
+        self.group, config = Group({0: 0, 1: 1}, steps=False), config_of("features", "labels")
+        self.members = [Member(self.world.of_slot(slot), config, self.group, seed=slot) for slot in range(2)]
+
+    def features(self, start: int, end: int) -> None:
+        self._come("features", {}, start, end)
+
+    def labels(self, start: int, end: int) -> None:
+        self._come("labels", {"label": 1.0}, start, end)
+
+    def _come(self, topic: str, said: dict[str, Any], start: int, end: int) -> None:
+        for i in range(start, end):
+            message = {"id": f"x{i}", **(said or {"features": {f"x{i}": 1.0}})}
+            self.world.inputs[topic, i % 2].append(orjson.dumps(message))
+
+    def work(self) -> None:
+        for _ in range(60):
+            for member in self.members:
+                member.step()
+        assert is_done(self.world)
+
+    def stop(self) -> None:
+        for member in self.members:
+            member.stop()
+
+    def assert_learnt(self, *ids: int) -> None:
+        assert weights(self.members, "first") == sorted((f"x{i}", ONE_STEP) for i in ids)
+        for member in self.members:
+            assert [
+                compared.difference for compared in verify(member.world, member.config) if compared.difference
+            ] == []
+
+
 @pytest.mark.parametrize("to_empty", [True, False])
 def test_after_a_rollback_labels_still_find_features_that_waited_in_whichever_slot(to_empty: bool) -> None:
-    world = World({(topic, number): [] for topic in ("features", "labels") for number in range(2)})
-    group, config = Group({0: 0, 1: 1}, steps=False), config_of("features", "labels")
-    members = [Member(world.of_slot(slot), config, group, seed=slot) for slot in range(2)]
+    pair = Pair()
+    pair.features(0, 20)
+    pair.labels(0, 4)
+    pair.work()
+    pair.features(20, 30)
+    pair.labels(4, 8)
+    pair.work()
+    pair.stop()
+    first = pair.members[0]
+    before = next(c for c in first.world.checkpoints if c.position.offsets.get(("labels", 0), 0) == 2)
 
-    def come(topic: str, said: dict[str, Any], names: range) -> None:
-        for i in names:
-            message = {"id": f"x{i}", **({"features": {f"x{i}": 1.0}} if topic == "features" else said)}
-            world.inputs[topic, i % 2].append(orjson.dumps(message))
+    roll_back(first.world, first.config, None if to_empty else before.position.seq)
+    pair.group.wanted = {0: 1, 1: 0}
+    pair.labels(8, 30)
+    pair.work()
 
-    def work() -> None:
-        for _ in range(60):
-            for member in members:
-                member.step()
-        assert is_done(world)
-
-    come("features", {}, range(20))
-    come("labels", {"label": 1.0}, range(4))
-    work()
-    come("features", {}, range(20, 30))
-    come("labels", {"label": 1.0}, range(4, 8))
-    work()
-    for member in members:
-        member.stop()
-    of_first = members[0].world
-    before = next(c for c in of_first.checkpoints if c.position.offsets.get(("labels", 0), 0) == 2)
-
-    roll_back(of_first, members[0].config, None if to_empty else before.position.seq)
-    group.wanted = {0: 1, 1: 0}
-    come("labels", {"label": 1.0}, range(8, 30))
-    work()
-
-    kept = [] if to_empty else ["x0", "x2"]
-    of_second = ["x1", "x3", "x5", "x7"]
-    assert weights(members, "first") == [(name, ONE_STEP) for name in sorted([*kept, *of_second, *names(8, 30)])]
-    assert all(compared.difference == "" for m in members for compared in verify(m.world, m.config))
+    kept = [] if to_empty else [0, 2]
+    pair.assert_learnt(*kept, 1, 3, 5, 7, *range(8, 30))
 
 
-def names(start: int, end: int) -> list[str]:
-    return [f"x{i}" for i in range(start, end)]
+def test_an_empty_model_in_place_of_one_that_was_lost_learns_from_labels_to_come() -> None:
+    pair = Pair()
+    pair.features(0, 20)
+    pair.labels(0, 4)
+    pair.work()
+    pair.stop()
+    first = pair.members[0]
+
+    first.world.checkpoints.clear()
+    first.config = first.config.model_copy(
+        update={"checkpoint": first.config.checkpoint.model_copy(update={"on_missing": "fresh"})}
+    )
+    pair.labels(4, 10)
+    pair.work()
+    pair.group.generation += 1  # everybody gets what they have once more
+    pair.features(20, 22)
+    pair.labels(10, 22)
+    pair.work()
+
+    pair.assert_learnt(1, 3, *range(4, 22))
+    told = [orjson.loads(line) for line in pair.world.journal if b'"adopted"' in line]
+    assert [line["slot"] for line in told] == [0, 1, 0], "each as it began, and the empty model"
