@@ -65,6 +65,14 @@ def plain(example: Example) -> Example:
     return Example(example.id, features, example.label, example.learner, example.weight, example.ts_ms)
 
 
+def by_name(example: Example) -> Example:
+    """The same with features in the order of their names, as they are kept for a late label."""
+    features = example.features
+    if isinstance(features, FeaturesStruct):
+        features = dict(sorted(features.shape.plain(features).items()))
+    return Example(example.id, features, example.label, example.learner, example.weight, example.ts_ms)
+
+
 def _may_be_fast(interpreter: Interpreter) -> bool:
     """Whether each key of a message has one meaning that does not depend on what else is in it."""
     paths = interpreter.paths

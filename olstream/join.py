@@ -70,6 +70,7 @@ class Join:
         self.run = run
         self.done = Joined()
         self._steps: dict[str, list[Step]] = {}  # by model
+        self._kept: bytes | None = None  # the features of the record in hand
         self._brings_news = False  # a row on the lists may make a class known
 
     def go_through(self, examples: Sequence[Any], routes: Sequence[Route | None]) -> Joined:
@@ -101,6 +102,7 @@ class Join:
         if key is not None and example.label is None:
             example = self._with_early_label(key, example, route)
         shadows = [name for name in route.shadows if self._refusal(name, example) is None]
+        self._kept = None
         for name in (route.learner, *shadows):
             self._add(name, Step(i, route.learner, example, waits=self._noted(name, i, example, route, key)))
         if key is not None and example.label is not None:
@@ -115,18 +117,22 @@ class Join:
         if key is None or example.label is not None or not waiting.expects(key):
             return None
         assert example.id is not None
-        features = orjson.dumps(plain(example).features, option=orjson.OPT_SORT_KEYS)
+        if self._kept is None:
+            self._kept = orjson.dumps(plain(example).features, option=orjson.OPT_SORT_KEYS)
         row = Row(
-            example.id, features, example.weight, example.ts_ms, self.chunk.timestamps[i], route.learner,
+            example.id, self._kept, example.weight, example.ts_ms, self.chunk.timestamps[i], route.learner,
             *self._place(i), self.beside.rows,
         )  # fmt: skip
         row.made_bytes = self.models[name].made_bytes
         waiting.add(key, row)
         return row
 
+    def _has_early(self) -> bool:
+        return any(model.waiting.early for model in self.models.values())
+
     def _with_early_label(self, key: str, example: Example, route: Route) -> Example:
         """The example with the label that came before it, if one did and the learner takes it."""
-        if self.models[route.learner].waiting.is_settled(key):
+        if not self._has_early() or self.models[route.learner].waiting.is_settled(key):
             return example
         for name in self._names(route.learner):
             waiting = self.models[name].waiting
@@ -174,8 +180,6 @@ class Join:
     def _late(self, i: int, example: Example, key: str, champion: str) -> None:
         rows = {name: row for name in self._holding(key) if isinstance(row := self.models[name].waiting.get(key), Row)}
         rows = {name: row for name, row in rows.items() if row.champion == champion}
-        if any(row.made is None for row in rows.values()):
-            self._flush()
         late = {name: self._late_example(row, example) for name, row in rows.items()}
         if champion in late and self._refused(i, champion, late[champion]):
             return

@@ -29,13 +29,13 @@ def made_of(rows: Rows, places: Sequence[int], prior: float | None) -> Iterator[
     at = np.array(places, np.int64)
     spans = np.stack([rows.batch.indptr[at], rows.batch.indptr[at + 1]])
     fresh = fresh_variances(prior or 0.0, spans, rows.batch.values)
-    for k, fresh_variance in zip(places, fresh.tolist(), strict=True):
-        known = int(rows.known[k])
+    columns = (array[at].tolist() for array in (rows.score, variance, rows.predicted, rows.known))
+    for k, fresh_variance, score, spread, predicted, known in zip(places, fresh.tolist(), *columns, strict=True):
         yield Made(
-            score=float(rows.score[k]),
-            variance=float(variance[k]),
+            score=score,
+            variance=spread,
             fresh=fresh_variance,
-            predicted=int(rows.predicted[k]),
+            predicted=predicted,
             known=known,
             scores=rows.scores[k, :known].tobytes() if several else b"",
             spreads=rows.spreads[k, :known].tobytes() if has_spreads else b"",

@@ -44,7 +44,7 @@ Named: TypeAlias = dict[str, NDArray[Any]]
 
 BUCKETS_PART: Final = 16  # of the features of a full covariance: so many buckets for the rest
 ANSWERED_EVERY: Final = 32  # rows: what follows from drift is done between two of these, as ADWIN's cuts are
-NONE_LATE: Final[Mapping[int, Row]] = {}
+NO_ROWS: Final[Mapping[int, Row]] = {}
 EXACT: Final = 2**53  # integers below it are doubles
 AT_ONCE: Final = 500  # rows of many: what the first of them bring makes the others fast
 
@@ -87,14 +87,18 @@ class Model(Knowledge):
         return min(features.names_max, most), min(features.overflow_buckets, max(1, most // BUCKETS_PART))
 
     def predict_then_update(
-        self, examples: Sequence[Example], barred: Bools | None = None, late: Mapping[int, Row] = NONE_LATE
+        self,
+        examples: Sequence[Example],
+        barred: Bools | None = None,
+        late: Mapping[int, Row] = NO_ROWS,
+        waits: Mapping[int, Row] = NO_ROWS,
     ) -> Rows:
         """Score each row, measure it against its label, learn from it: in this order, row by row.
 
         `barred` rows are scored only: not all their numbers were finite. `late` rows, by position, were predicted
-        before and are no new ones: what was predicted then is measured.
+        before and are no new ones: what was predicted then is measured. What is predicted of those in `waits` is kept.
         """
-        rows = self._run(examples, self.config.learn, barred, late)
+        rows = self._run(examples, self.config.learn, barred, late, waits)
         self.tally.counts[SEEN] += rows.counts.seen
         self.tally.counts[UPDATES] += rows.counts.updated
         self.waiting.joined += rows.counts.late
@@ -130,7 +134,7 @@ class Model(Knowledge):
     def predict(self, examples: Sequence[Example]) -> Rows:
         """Score the rows; nothing of the model changes."""
         unlabelled = [Example(features=example.features) for example in examples]
-        return self._run(unlabelled, False, None, NONE_LATE)
+        return self._run(unlabelled, False, None)
 
     def warm_up(self) -> None:
         """Compile every kernel that rows will need, on rows of a model that is thrown away."""
@@ -142,8 +146,8 @@ class Model(Knowledge):
         other.alarms.warm_up()
         Versus.warm_up()
         row = Row("", b"", 1.0, None, None, self.name, "", 0, 0)
-        other.remember(other.predict_then_update([Example(features={"x": 1.0})]), {0: row})
-        other.predict_then_update([Example(features={"x": 1.0}, label=labels[0])], late={0: row})
+        late = [Example(features={"x": 1.0}), Example(features={"x": 1.0}, label=labels[0])]
+        other.predict_then_update(late, waits={0: row}, late={1: row})
         other.digest()
 
     def refusals(self, examples: Sequence[Example], barred: Bools | None = None) -> dict[int, Reject]:
@@ -174,7 +178,14 @@ class Model(Knowledge):
         """Why it would refuse a row with this label next, if it would."""
         return self._admission.refusal(label)
 
-    def _run(self, examples: Sequence[Example], learns: bool, barred: Bools | None, late: Mapping[int, Row]) -> Rows:
+    def _run(
+        self,
+        examples: Sequence[Example],
+        learns: bool,
+        barred: Bools | None,
+        late: Mapping[int, Row] = NO_ROWS,
+        waits: Mapping[int, Row] = NO_ROWS,
+    ) -> Rows:
         vocabulary = self.vocabulary
         admitted = self._admission.admit(examples, vocabulary.form, learns, barred)
         vocabulary.form = admitted.form
@@ -192,6 +203,9 @@ class Model(Knowledge):
         self._learning.run(self._state, base.Entries(batch.indptr, batch.indices, batch.values), columns)
         rows = self._rows(admitted, batch, columns, measured)
         rows.skip[stopped] = base.NON_FINITE
+        if waits:
+            for row, made in zip(waits.values(), made_of(rows, list(waits), self._learning.anatomy.prior), strict=True):
+                row.made = made
         if late:
             as_predicted(rows, late, self._learning)
         self._measure(rows, admitted)
@@ -243,11 +257,6 @@ class Model(Knowledge):
             skip=codes[base.SKIP].astype(np.uint8), scores=columns.scores, spreads=columns.spreads,
             target=admitted.target, weight=admitted.weight, batch=batch,
         )  # fmt: skip
-
-    def remember(self, rows: Rows, waits: Mapping[int, Row]) -> None:
-        """What was predicted of these rows, by position, whose labels are to come."""
-        for row, made in zip(waits.values(), made_of(rows, list(waits), self._learning.anatomy.prior), strict=True):
-            row.made = made
 
     def against(self, champion: str) -> Versus:
         """How this learner, as its shadow, compares with a champion."""

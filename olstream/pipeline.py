@@ -11,24 +11,22 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from olstream.checkpoint import Partition
 from olstream.config import Config
-from olstream.decode import Decoder
+from olstream.decode import Decoder, by_name
 from olstream.encode import LONGEST_BYTES, Encoder, dead_letter, first_of, outcomes
 from olstream.handover import adopt, note_of
 from olstream.join import Beside, Join, Joined, Step
 from olstream.journal import Adopted, Range
 from olstream.messages import Chunk, Example, Headers, Outgoing, Reason, Records, Reject, Tombstone
-from olstream.model import Model, Rows
+from olstream.model import NO_ROWS, Model, Rows
 from olstream.rivals import compare
 from olstream.route import Route, Router
 from olstream.waiting import Row
 
 Role: TypeAlias = Literal["champion", "shadow"]
-
-NONE_LATE: Final[Mapping[int, Row]] = {}
 
 
 @dataclass(slots=True)
@@ -212,9 +210,10 @@ class Pipeline:
                 late = {k: step.late for k, step in enumerate(some) if step.late is not None}
                 waits = {k: step.waits for k, step in enumerate(some) if step.waits is not None}
                 role: Role = "champion" if champion == name else "shadow"
-                results[champion, name] += self._rows(
-                    role, name, [step.position for step in some], [step.example for step in some], done, late, waits
-                )
+                # Of one form, what was kept and what just came, so that they go on together.
+                examples = [by_name(step.example) if late else step.example for step in some]
+                positions = [step.position for step in some]
+                results[champion, name] += self._rows(role, name, positions, examples, done, late, waits)
         for (champion, name), of_shadow in results.items():
             if name != champion:
                 compare(champion, results.get((champion, champion), []), of_shadow)
@@ -226,8 +225,8 @@ class Pipeline:
         positions: list[int],
         examples: list[Example],
         done: Processed,
-        late: Mapping[int, Row] = NONE_LATE,
-        waits: Mapping[int, Row] = NONE_LATE,
+        late: Mapping[int, Row] = NO_ROWS,
+        waits: Mapping[int, Row] = NO_ROWS,
     ) -> list[Result]:
         """What the model made of these records; as many at once as the model takes."""
         model, results = self.models[name], []
@@ -236,12 +235,11 @@ class Pipeline:
         while start < len(positions):
             end = min(len(positions), start + model.room)
             some = examples[start:end]
-            if late:
-                rows: Rows = self._learn_rows[name](some, late=_within(late, start, end))
+            if late or waits:
+                joined = {"late": _within(late, start, end), "waits": _within(waits, start, end)}
+                rows: Rows = self._learn_rows[name](some, **joined)
             else:
                 rows = self._learn_rows[name](some)
-            if waits:
-                model.remember(rows, _within(waits, start, end))
             result = Result(model, rows, positions[start:end], published, role)
             if late:
                 result.late = _within(late, start, end)

@@ -93,6 +93,8 @@ class FeaturesShape:
     def plain(self, features: FeaturesStruct) -> dict[str, float | str]:
         """The features as the exact reader gives them."""
         pairs = zip(self.names, self.values(features), strict=True)
+        if "boolean" not in self.kinds:  # numbers are floats already
+            return dict(pairs)
         return {name: value if isinstance(value, str) else float(value) for name, value in pairs}
 
 

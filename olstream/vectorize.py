@@ -20,7 +20,7 @@ from olstream.learners._jit import F64, I64, U8
 from olstream.learners._state import BIAS, UNSEEN
 from olstream.messages import SparseRow
 from olstream.scale import Scaler
-from olstream.shapes import FeaturesShape, FeaturesStruct
+from olstream.shapes import FeaturesShape, FeaturesStruct, Kind
 from olstream.vocabulary import Vocabulary, number_text
 
 __all__ = ["BIAS", "UNSEEN", "Batch", "Scaler", "Vocabulary", "vectorize"]
@@ -84,7 +84,9 @@ def _blocks(
     if isinstance(form, tuple):
         yield from _sparse_blocks(vocabulary, form, run, learnt)
         return
-    block = _as_table(vocabulary, run, form) if len(run) >= _RUN_MIN else None
+    block = None
+    if len(run) >= _RUN_MIN:
+        block = _as_named_table(vocabulary, run) if form is None else _as_table(vocabulary, run, form)
     yield _one_by_one(vocabulary, run, learnt) if block is None else block
 
 
@@ -153,16 +155,33 @@ def _as_table(vocabulary: Vocabulary, run: Sequence[Any], form: FeaturesShape | 
     known = None if form is None else _known(vocabulary, form)
     if known is None:
         return None
-    n, k, first = len(run), len(known.columns), int(vocabulary.bias)
-    rows = run if isinstance(form, int) else _tuples(run, k)
+    rows = run if isinstance(form, int) else _tuples(run, len(known.columns))
     if known.coded:
         return _mixed_table(vocabulary, list(rows), known)
+    return _table(vocabulary, chain.from_iterable(rows), len(run), known)
+
+
+def _table(vocabulary: Vocabulary, numbers: Iterable[float], n: int, known: _Known) -> _Block:
+    """The numbers of n rows of one form, row by row; no text is among them: `fromiter` would read it as a number."""
+    k, first = len(known.columns), int(vocabulary.bias)
     values = np.ones((n, first + k))
-    # no text is among the values: `fromiter` would read it as a number
-    values[:, first:] = np.fromiter(chain.from_iterable(rows), np.float64, n * k).reshape(n, k)[:, known.order]
+    values[:, first:] = np.fromiter(numbers, np.float64, n * k).reshape(n, k)[:, known.order]
     row = np.concatenate([np.full(first, BIAS), known.columns[known.order]])
     numeric = np.concatenate([np.zeros(first, np.uint8), np.ones(k, np.uint8)])
     return _Block(np.full(n, first + k), np.tile(row, n), values.ravel(), np.tile(numeric, n))
+
+
+def _as_named_table(vocabulary: Vocabulary, run: Sequence[dict[str, Any]]) -> _Block | None:
+    """Mappings of the same names in the same order to numbers; None where they are not, or a name is not known."""
+    names = tuple(run[0])
+    if any(tuple(features) != names for features in run):
+        return None
+    values = [value for features in run for value in features.values()]
+    if not names or set(map(type, values)) != {float}:
+        return None
+    number: Kind = "number"
+    known = _known(vocabulary, FeaturesShape(names, (number,) * len(names)))
+    return None if known is None or known.coded else _table(vocabulary, values, len(run), known)
 
 
 def _tuples(run: Sequence[FeaturesStruct], k: int) -> Iterable[tuple[Any, ...]]:

@@ -90,9 +90,14 @@ class Clock(msgspec.Struct):
     last: list[int] = []
     now_ms: int = NO_TIME
 
-    def tick(self, at_ms: int) -> None:
+    def tick(self, at_ms: int) -> bool:
+        """Whether it is later now."""
         self.last = [*self.last[1 - MEDIAN_OF :], at_ms]
-        self.now_ms = max(self.now_ms, sorted(self.last)[(len(self.last) - 1) // 2])
+        median_ms = sorted(self.last)[(len(self.last) - 1) // 2]
+        if median_ms <= self.now_ms:
+            return False
+        self.now_ms = median_ms
+        return True
 
 
 class Waiting:
@@ -103,6 +108,7 @@ class Waiting:
         self.of_partition: dict[tuple[str, int, bool], OrderedDict[str, None]] = {}  # rows and early labels apart
         self.away: set[Partition] = set()  # what waited of these went with them to another slot
         self.clocks: dict[Partition, Clock] = {}
+        self._of_number: dict[int, list[Clock] | None] = {}  # see `_clocks`
         self.settled: dict[str, None] = {}
         self.settled_before: dict[str, None] = {}  # the generation before: so many are remembered at least
         self.nbytes = 0
@@ -117,6 +123,7 @@ class Waiting:
         self.entries_max = entries_max
         self.bytes_max = bytes_max
         self.topics = tuple(topics)
+        self._of_number.clear()
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -138,8 +145,8 @@ class Waiting:
         clock = self.clocks.get((topic, partition))
         if clock is None:
             clock = self.clocks[topic, partition] = Clock()
-        clock.tick(at_ms)
-        if self.entries:
+            self._of_number.clear()
+        if clock.tick(at_ms) and self.entries:
             self._expire(partition)
 
     def add(self, key: str, entry: Entry) -> None:
@@ -154,7 +161,11 @@ class Waiting:
     def put(self, key: str, entry: Entry) -> None:
         """As it is, behind all others."""
         self.entries[key] = entry
-        self.of_partition.setdefault(_place(entry), OrderedDict())[key] = None
+        place = _place(entry)
+        keys = self.of_partition.get(place)
+        if keys is None:
+            keys = self.of_partition[place] = OrderedDict()
+        keys[key] = None
         self.nbytes += entry.nbytes
         self.early += isinstance(entry, Early)
 
@@ -214,20 +225,27 @@ class Waiting:
                 self.take(key)
             self.of_partition.pop((*at, early), None)
         self.clocks.pop(at, None)
+        self._of_number.clear()
 
     def go_on_in(self, file: str) -> None:
         """The records of a file come after those of the one that was read before: time does not begin anew."""
         for topic, partition in list(self.clocks):
             if topic not in self.topics:
                 self.clocks[file, partition] = self.clocks.pop((topic, partition))
+        self._of_number.clear()
 
     def time_of(self, partition: int) -> int:
         """How late it is there for all topics; NO_TIME where one of them has not told yet."""
-        topics = {topic for topic, p in self.clocks if p == partition}
-        if not topics.isdisjoint(self.topics):  # else the records are from a file
-            topics.update(self.topics)
-        clocks = [self.clocks.get((topic, partition)) for topic in topics]
-        return min((NO_TIME if clock is None else clock.now_ms for clock in clocks), default=NO_TIME)
+        if partition not in self._of_number:
+            self._of_number[partition] = self._clocks(partition)
+        clocks = self._of_number[partition]
+        return min(clock.now_ms for clock in clocks) if clocks else NO_TIME
+
+    def _clocks(self, partition: int) -> list[Clock] | None:
+        """The clocks of all topics there; None where one of them has not told yet."""
+        told = {topic: clock for (topic, p), clock in self.clocks.items() if p == partition}
+        is_file = told.keys().isdisjoint(self.topics)
+        return list(told.values()) if is_file or told.keys() >= set(self.topics) else None
 
     def _expire(self, partition: int) -> None:
         ends_ms = self.time_of(partition) - self.ttl_ms
