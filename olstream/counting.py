@@ -47,6 +47,16 @@ def fill_rows(
 
 
 @kernel
+def fill_waits(edges: F64, counts: I64, times_ms: F64, now_s: float, earliest_ms: float, latest_ms: float) -> float:
+    """Count how long ago each plausible time is, in seconds; their sum. A clock may be ahead of ours: then it is 0."""
+    total = 0.0
+    for time_ms in times_ms:
+        if earliest_ms <= time_ms <= latest_ms:
+            total += _count(edges, counts, max(now_s - time_ms / 1000.0, 0.0))
+    return total
+
+
+@kernel
 def pair(measured: U8, truth: I64, predicted: I64, counts: I64) -> None:
     """Measured rows by (label, prediction); classes past the last of the table share it."""
     other = counts.shape[0] - 1

@@ -14,14 +14,11 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
-from prometheus_client import GCCollector, PlatformCollector, ProcessCollector
-from prometheus_client.registry import CollectorRegistry
 
 from olstream import __version__
 from olstream.alarms import WARNING, Alarm
 from olstream.config import Config
-from olstream.counting import fill_rows, implausible, pair
+from olstream.counting import fill_rows, fill_waits, implausible, pair
 from olstream.families import DISK_REASONS, KAFKA_CODES, OTHER, PRODUCE_REASONS, Families, confused, roles
 from olstream.health import Health
 from olstream.hindsight import Hindsight
@@ -164,6 +161,7 @@ class Metrics:
         """Compile what the first batch would wait for."""
         BatchHistogram((0.0,), Lock()).observe_many(np.zeros(1))
         implausible(np.zeros(1), YEAR_2000_MS, DAY_MS)
+        fill_waits(np.zeros(1), np.zeros(2, np.int64), np.zeros(1), 0.0, YEAR_2000_MS, DAY_MS)
         none = np.zeros(0, np.int64)
         pair(np.zeros(0, np.uint8), none, none, np.zeros((1, 1), np.int64))
         fill_rows(
@@ -344,20 +342,11 @@ class Metrics:
         """The loss (0) or the regret (1) of what was found last."""
         return {(name,): of.found and of.found[number] for name, of in self.hindsight.items()}
 
-    def _plausible(self, times_ms: F64) -> NDArray[np.bool_]:
-        return (times_ms >= YEAR_2000_MS) & (times_ms <= self.now() * 1000 + DAY_MS)
-
     def _waited(self, latency: BatchHistogram, batches: list[F64]) -> None:
-        times_ms = np.concatenate(batches)
-        waited_s = self.now() - times_ms[self._plausible(times_ms)] / 1000
-        latency.observe_many(np.maximum(waited_s, 0.0))  # a producer's clock may be ahead of ours
-
-
-def _with_process(families: Families) -> CollectorRegistry:
-    """What the client library tells of the process stands on the same page."""
-    for collector in (ProcessCollector, PlatformCollector, GCCollector):
-        collector(registry=families.registry)
-    return families.registry
+        now_s, counts, total = self.now(), np.zeros(latency.edges.size + 1, np.int64), 0.0
+        for times_ms in batches:
+            total += fill_waits(latency.edges, counts, times_ms, now_s, YEAR_2000_MS, now_s * 1000 + DAY_MS)
+        latency.add(counts, total)
 
 
 def _hindsight(config: Config) -> dict[str, Hindsight]:
