@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
-import orjson
 
 from olstream.checkpoint import Partition
-from olstream.decode import plain
+from olstream.decode import kept
 from olstream.journal import Adopted, Range
 from olstream.messages import Chunk, Example
 from olstream.model import Model
@@ -185,9 +184,8 @@ def _entry(
         )
     if example.label is not None:
         return None
-    features = orjson.dumps(plain(example).features, option=orjson.OPT_SORT_KEYS)
     return Row(
-        example.id, features, example.weight, example.ts_ms, record_ms, route.learner, *place, beside,
+        example.id, kept(example), example.weight, example.ts_ms, record_ms, route.learner, *place, beside,
         made=NOTHING, is_measured=False,
     )  # fmt: skip
 

@@ -21,7 +21,7 @@ import msgspec
 import orjson
 
 from olstream.admit import LARGEST
-from olstream.decode import plain
+from olstream.decode import kept, plain
 from olstream.messages import Chunk, Example, Reject
 from olstream.model import Model
 from olstream.route import Route
@@ -118,7 +118,7 @@ class Join:
             return None
         assert example.id is not None
         if self._kept is None:
-            self._kept = orjson.dumps(plain(example).features, option=orjson.OPT_SORT_KEYS)
+            self._kept = kept(example)
         row = Row(
             example.id, self._kept, example.weight, example.ts_ms, self.chunk.timestamps[i], route.learner,
             *self._place(i), self.beside.rows,

@@ -349,6 +349,13 @@ class Metrics:
         latency.add(counts, total)
 
 
+def _with_process(families: Families) -> CollectorRegistry:
+    """What the client library tells of the process stands on the same page."""
+    for collector in (ProcessCollector, PlatformCollector, GCCollector):
+        collector(registry=families.registry)
+    return families.registry
+
+
 def _hindsight(config: Config) -> dict[str, Hindsight]:
     wanted = config.monitor.hindsight
     if wanted is None:

@@ -75,3 +75,16 @@ def test_the_limit_of_size_holds_for_both_readers(fast: bool) -> None:
 
     assert (len(fits), isinstance(fitting, Example)) == (SIZE_MAX, True)
     assert isinstance(too_large, Reject) and too_large.reason == Reason.TOO_LARGE
+
+
+def test_what_is_kept_of_features_holds_no_more_memory_than_its_text() -> None:
+    example = Decoder(FieldsConfig(), [], 1000).decode([b'{"features": {"b": 1.5, "a": "x"}}'])[0]
+    assert isinstance(example, Example)
+
+    tracemalloc.start()
+    texts = [kept(example) for _ in range(1000)]
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert texts[0] == b'{"a":"x","b":1.5}'
+    assert held < 200_000
