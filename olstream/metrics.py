@@ -14,6 +14,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from prometheus_client import GCCollector, PlatformCollector, ProcessCollector
+from prometheus_client.registry import CollectorRegistry
 
 from olstream import __version__
 from olstream.alarms import WARNING, Alarm
