@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from typing import Any, TypeAlias
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from olstream.config import FieldsConfig
-from olstream.decode import Decoder, plain
+from olstream.decode import Decoder, kept, plain
 from olstream.messages import TOMBSTONE, Example, Reason, Reject, Tombstone
 from tests.mutate import MAPPINGS, Key, message, mutated, template
 
