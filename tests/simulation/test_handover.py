@@ -20,9 +20,10 @@ NUMBERS, SLOTS = 3, 2
 ONE_STEP = 0.3  # what one row of its own changes its own weight by
 
 
-def config_of(*topics: str) -> Config:
+def config_of(*topics: str, guarantee: str = "exactly_once") -> Config:
     learner = {"algorithm": "pa1", "task": "regression", "params": {"C": ONE_STEP}, "bias": False}
     return Config.model_validate({
+        "guarantee": guarantee,
         "input": {"topics": list(dict.fromkeys(topics)), "batch_max": 7},
         "output": {"outcomes": "outcomes"},
         "commit_interval": "500ms",
@@ -91,12 +92,14 @@ def is_done(world: World) -> bool:
     return all(world.committed.get(at, 0) == len(values) for at, values in world.inputs.items())
 
 
-def lived(seed: int, features: str, labels: str, steps: bool, dies: float) -> tuple[Stream, list[Member], World]:
+def lived(
+    seed: int, features: str, labels: str, steps: bool, dies: float, guarantee: str = "exactly_once"
+) -> tuple[Stream, list[Member], World]:
     rng = random.Random(seed)
     world = World({(topic, number): [] for topic in {features, labels} for number in range(NUMBERS)})
     stream = Stream(world, rng, features, labels)
     group = Group(dict.fromkeys(range(NUMBERS), 0), steps)
-    config = config_of(features, labels)
+    config = config_of(features, labels, guarantee=guarantee)
     members = [Member(world.of_slot(slot), config, group, rng.randrange(1000)) for slot in range(SLOTS)]
     for turn in range(400):
         if turn < 250:
@@ -107,7 +110,8 @@ def lived(seed: int, features: str, labels: str, steps: bool, dies: float) -> tu
             group.share_out(rng, SLOTS)
         member = rng.choice(members)
         if rng.random() < dies and turn < 300:
-            member.world.crash_at = member.world.calls + rng.randrange(1, 12)
+            end = member.world.calls + rng.randrange(1, 12)
+            member.world.crash_at, member.world.lose_at = rng.choice([(end, -1), (-1, end)])
         member.step()
     for _ in range(200):
         for member in members:
@@ -145,6 +149,18 @@ def test_every_label_is_learnt_once_wherever_its_partition_goes(
     assert predicted == Counter({f"x{i}": 1 for i in range(1, stream.n + 1)})
     moves = [orjson.loads(line) for line in world.journal if b'"adopted"' in line]
     assert any(start < end for line in moves for _, _, start, end, _, _ in line["adopted"])
+
+
+@pytest.mark.parametrize("dies", [0.0, 0.04], ids=["alive", "dies"])
+@pytest.mark.parametrize("seed", range(2))
+def test_at_least_once_no_label_is_left_out(dies: float, seed: int) -> None:
+    stream, members, _ = lived(seed, "features", "labels", False, dies, "at_least_once")
+
+    learnt = weights(members, "first")
+    assert set(learnt) == {(name, ONE_STEP) for name in stream.labelled}
+    assert dies or len(learnt) == len(stream.labelled)
+    for member in members:
+        assert [compared.difference for compared in verify(member.world, member.config) if compared.difference] == []
 
 
 @pytest.mark.parametrize("steps", [False, True], ids=["all anew", "in steps"])
