@@ -11,6 +11,7 @@ import pytest
 
 from olstream.config import Config
 from olstream.handover import read_note
+from olstream.journal import Line
 from tests.fakes import World, digests
 from tests.simulation.group import Group, Member
 from tests.simulation.lives import recover
@@ -221,7 +222,8 @@ class Pair:
 
 
 @pytest.mark.parametrize("to_empty", [True, False])
-def test_after_a_rollback_labels_still_find_features_that_waited_in_whichever_slot(to_empty: bool) -> None:
+@pytest.mark.parametrize("moves", [True, False])
+def test_after_a_rollback_labels_still_find_features_that_waited_in_whichever_slot(to_empty: bool, moves: bool) -> None:
     pair = Pair()
     pair.features(0, 20)
     pair.labels(0, 4)
@@ -234,12 +236,30 @@ def test_after_a_rollback_labels_still_find_features_that_waited_in_whichever_sl
     before = next(c for c in first.world.checkpoints if c.position.offsets.get(("labels", 0), 0) == 2)
 
     roll_back(first.world, first.config, None if to_empty else before.position.seq)
-    pair.group.wanted = {0: 1, 1: 0}
+    pair.group.wanted = {0: 1, 1: 0} if moves else {0: 0, 1: 1}
     pair.labels(8, 30)
     pair.work()
 
     kept = [] if to_empty else [0, 2]
     pair.assert_learnt(*kept, 1, 3, 5, 7, *range(8, 30))
+
+
+def test_what_was_read_for_features_that_wait_need_not_be_there_any_more_at_the_next_start() -> None:
+    """It may be as old as retention allows: a checkpoint follows at once."""
+    pair, hour = Pair(), {"interval_s": 3600.0}
+    for member in pair.members:
+        checkpoint = member.config.checkpoint.model_copy(update=hour)
+        member.config = member.config.model_copy(update={"checkpoint": checkpoint})
+    pair.features(0, 20)
+    pair.work()
+
+    pair.group.share_out(random.Random(1), 1)
+    pair.work()
+
+    told = [Line.from_bytes(line, 0) for line in pair.world.journal if b'"adopted"' in line]
+    read = [line for line in told if any(one.start < one.end for one in line.adopted)]
+    assert [line.slot for line in read] == [0]
+    assert [checkpoint.position.seq for checkpoint in pair.members[0].world.checkpoints] == [0, read[0].seq]
 
 
 def test_an_empty_model_in_place_of_one_that_was_lost_learns_from_labels_to_come() -> None:
