@@ -72,6 +72,17 @@ def test_an_outcome_tells_of_the_prediction_that_was_made_then_and_of_both_times
     ]  # fmt: skip
 
 
+def test_features_are_counted_when_they_come_and_not_once_more_with_their_label() -> None:
+    pipeline = pipeline_of(ONE)
+    first = fed(pipeline, {"id": 7, "features": {"x": 1, "y": 2}})
+
+    second = fed(pipeline, {"id": 7, "label": "u"}, {"features": {"x": 1}})
+
+    counts = [result.rows.counts for done in (first, second) for result in done.results]
+    assert sum(c.features for c in counts) == 3
+    assert sum(c.seen for c in counts) == 2 and sum(c.late for c in counts) == 1
+
+
 def test_an_outcome_has_the_key_and_the_headers_of_its_label() -> None:
     pipeline = pipeline_of(ONE, output=OUT)
     fed(pipeline, {"id": 7, "features": {"x": 0.25}})
