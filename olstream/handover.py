@@ -29,7 +29,6 @@ from olstream.waiting import NO_TIME, NOTHING, Early, Entry, Row, Waiting
 log = logging.getLogger(__name__)
 
 NOTE_BYTES_MAX: Final = 3500  # brokers take 4096
-NOBODY: Final = -1  # for a slot
 ROOM: Final = 2  # so many times what may wait is kept in hand while topics are joined
 
 
@@ -95,15 +94,6 @@ def read_note(text: str) -> Note | None:
         return None
 
 
-def disowned(text: str, slot: int) -> str:
-    """The same note, but nobody's, if it was this slot's: whoever gets the partition gathers anew what waits there."""
-    note = read_note(text)
-    if note is None or note.slot != slot:
-        return text
-    note.slot = NOBODY
-    return msgspec.json.encode(note).decode()
-
-
 def adoption(
     taken: Mapping[Partition, Taken], slot: int, held: Collection[Partition], away: Collection[Partition]
 ) -> tuple[Adopted, ...]:
@@ -125,7 +115,7 @@ def adoption(
 
 
 def _to_read(at: Partition, taken: Taken, since: list[int]) -> Adopted:
-    end, note = taken.offset, taken.note or Note(NOBODY)
+    end, note = taken.offset, taken.note or Note(-1)
     row, early = (end if offset is None else offset for offset in (note.row, note.early))
     return Adopted(*at, min([*since, row, early]), end, row, early)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias
@@ -18,17 +18,7 @@ from olstream.checkpoint import Checkpoint, Partition, Position
 from olstream.config import Config
 from olstream.errors import StateError
 from olstream.facts import refuse_other_place
-from olstream.journal import (
-    Line,
-    ancestry,
-    in_doubt,
-    last_seq,
-    lineage_lines,
-    lines_before,
-    newest_lineage,
-    reached,
-    stands,
-)
+from olstream.journal import Line, ancestry, in_doubt, last_seq, lineage_lines, lines_before, newest_lineage, stands
 from olstream.messages import Chunk
 from olstream.model import Model, digest_of
 from olstream.pipeline import Processed
@@ -147,7 +137,7 @@ class Recovery:
             return self._afresh("new")
         match self.config.checkpoint.on_missing:
             case "fresh":
-                return self._afresh("new", reached(lines))
+                return self._afresh("new")
             case "replay" if led:
                 return self._along_the_journal(lines, newest_lineage(lines))
         raise StateError(self._missing(bool(led)))
@@ -164,12 +154,9 @@ class Recovery:
             "journal: bring its state directory back, or set checkpoint.on_missing: fresh to begin anew"
         )
 
-    def _afresh(self, found: Found, learnt_before: Collection[Partition] = ()) -> _Plan:
-        """The empty models. What waits for labels in partitions of before is gathered when they come."""
+    def _afresh(self, found: Found) -> _Plan:
         lineage = uuid.uuid4().hex
         models, starts = begun(self.config, self.config.learners, self.begin)
-        for model in models.values():
-            model.waiting.leave(learnt_before)
         opening = Line(self.config.slot, self.run_id, lineage, first_of_lineage=True, starts=starts)
         position = Position(lineage, journal_offset=self.journal.end())
         return _Plan(position, self.config, models, found, opening, (lineage, 0))

@@ -6,9 +6,6 @@
 
 Whoever dies before the first has done nothing. After it a start in A is refused, and the same rollback again
 begins one more lineage and finishes. After the second a start goes on in B, and keeps aside what is left of A.
-
-Features that wait for labels where the group stands are gathered anew by that start, whenever they came: it learns
-from their labels to come, and does not measure what another history predicted.
 """
 
 from __future__ import annotations
@@ -21,7 +18,6 @@ from olstream.checkpoint import Checkpoint, Partition, Position
 from olstream.config import Config
 from olstream.errors import StateError
 from olstream.facts import Facts, refuse_other_place
-from olstream.handover import disowned
 from olstream.journal import Line, Range, ends, lines_to
 from olstream.model import digest_of
 from olstream.ports import Inputs, Journal, Sink, Store
@@ -45,7 +41,7 @@ class Plan:
     target: Checkpoint | None  # None: the empty model
     committed: Mapping[Partition, int]  # where the group stands
     offsets: Mapping[Partition, int]  # where it will stand, with our mark
-    notes: Mapping[Partition, str]  # and beside that: what waits there for labels still does, but in no model of ours
+    notes: Mapping[Partition, str]  # and beside that, as before: what waits there for labels, if another slot gets it
     own: frozenset[Partition]  # what this slot has ever learnt from
     dropped: Sequence[Dropped]
 
@@ -74,11 +70,7 @@ def plan(
         Dropped(r, max(0, r.end - max(r.start, offsets.get((r.topic, r.partition), r.end))))
         for r in without(learnt, (r for line in kept for r in line.ranges))
     ]
-    notes = {
-        at: disowned(text, config.slot)
-        for at, text in inputs.notes(partitions).items()
-        if offsets[at] == committed.get(at)
-    }
+    notes = {at: note for at, note in inputs.notes(partitions).items() if offsets[at] == committed.get(at)}
     return Plan(target, committed, offsets, notes, frozenset((r.topic, r.partition) for r in learnt), dropped)
 
 
