@@ -17,6 +17,7 @@ from olstream import pairs
 from olstream.checkpoint import Partition
 from olstream.config import parse
 from olstream.errors import ConfigError, KafkaError, StateError
+from olstream.handover import Note, Taken
 from olstream.io import kafka_source, kafka_starts
 from olstream.io.client import Errors
 from olstream.io.kafka_source import KafkaSource
@@ -80,6 +81,7 @@ class Cluster:
     committed: Read = field(default_factory=dict)
     ends: Read = field(default_factory=dict)
     lows: Read = field(default_factory=dict)
+    notes: dict[Partition, str] = field(default_factory=dict)  # behind the mark
 
 
 @dataclass
@@ -92,7 +94,8 @@ class FakeReader:
     def committed(self, partitions: list[TopicPartition], timeout_s: float) -> list[TopicPartition]:
         def one(at: Partition) -> TopicPartition:
             offset = self.cluster.committed.get(at)
-            return TopicPartition(*at) if offset is None else TopicPartition(*at, offset, metadata="olstream")
+            said = f"olstream{self.cluster.notes.get(at, '')}"
+            return TopicPartition(*at) if offset is None else TopicPartition(*at, offset, metadata=said)
 
         return [one((tp.topic, tp.partition)) for tp in partitions]
 
@@ -300,3 +303,43 @@ def test_brokers_without_the_range_assignor_are_told_what_to_offer(monkeypatch: 
 
     with pytest.raises(KafkaError, match=r"add range to their group\.consumer\.assignors"):
         bench.turn()
+
+
+def test_what_moved_is_told_once_with_what_stood_beside_it(monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
+    notes = {F0: '[1,4,null,{"f":3,"l":2}]', L0: "[1]"}
+    bench = Bench(monkeypatch, protocol, Cluster({"f": 4, "l": 4}, committed={F0: 7, L0: 5, L1: 6}, notes=notes))
+
+    before = bench.source.moved()
+    moved = bench.give(F0, F1, L0, L1).source.moved()
+
+    assert before is None and moved is not None
+    assert moved.taken == {
+        F0: Taken(7, Note(1, row=4, since={"f": 3, "l": 2})),
+        L0: Taken(5, Note(1)),
+        F1: Taken(0, None),
+        L1: Taken(6, None),
+    }
+    assert (set(moved.given), set(moved.gone), moved.whole) == ({F0, F1, L0, L1}, set(), protocol == "")
+    assert bench.source.moved() is None
+
+
+def test_half_a_pair_is_taken_over_with_its_other_half(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(monkeypatch, KIP_848).give(F0, F1, L0, L1)
+    bench.source.moved()
+
+    gone = bench.take(F0).source.moved()
+    back = bench.give(F0).source.moved()
+
+    assert gone is not None and (set(gone.taken), set(gone.gone), set(gone.given)) == (set(), {F0}, {F1, L0, L1})
+    assert back is not None and (set(back.taken), set(back.gone)) == ({F0, L0}, set())
+
+
+def test_members_that_give_up_all_tell_of_it_when_they_have_got_all_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench(monkeypatch).give(F0, F1, L0, L1)
+    bench.source.moved()
+
+    between = bench.take(F0, F1, L0, L1).source.moved()
+    after = bench.give(F0, L0).source.moved()
+
+    assert between is None
+    assert after is not None and (set(after.given), after.whole, set(after.taken)) == ({F0, L0}, True, {F0, L0})
