@@ -154,6 +154,17 @@ def test_a_label_goes_to_the_learner_that_predicted_whatever_its_own_route_is() 
     assert [model.tally.labelled for model in pipeline.models.values()] == [0, 1]
 
 
+def test_of_two_learners_that_predicted_an_id_each_has_its_own_label() -> None:
+    routes = [{"when": {"field.kind": "b"}, "learner": "b"}, {"learner": "a"}]
+    pipeline = pipeline_of(TWO, routes=routes, output=OUT)
+    row = {"id": 7, "features": {"x": 1}}
+
+    done = fed(pipeline, row | {"kind": "b"}, row, {"id": 7, "label": "u"}, {"id": 7, "label": "v", "kind": "b"})
+
+    assert [(o["learner"], o["label"]) for o in outcomes(done)] == [("a", "u"), ("b", "v")]
+    assert not done.joined.unmatched
+
+
 def test_a_learner_that_a_message_names_is_the_one_that_its_route_makes_of_it() -> None:
     routes = [{"when": {"learner": "b"}, "learner": "a"}]
     in_turn, label_first = (pipeline_of(TWO, routes=routes, output=OUT) for _ in range(2))
