@@ -169,15 +169,24 @@ class Loop:
         if not left and not adopted:
             return
         self.commit()
+        is_read = any(one.start < one.end for one in adopted)
+        if is_read:
+            adopted = self._gather(left, adopted)
+        else:
+            self.pipeline.move(left, adopted, lambda _: iter(()))
+        self._write_line({}, left, adopted)
+        if is_read:
+            self.checkpoint()  # what was read for this may be as old as retention allows
+
+    def _gather(self, left: tuple[Partition, ...], adopted: tuple[Adopted, ...]) -> tuple[Adopted, ...]:
+        """Read what waits in partitions that came; which of it was still there."""
         with closing(self.open_inputs()) as inputs:
-            adopted = tuple(
+            there = tuple(
                 one.from_there(inputs.begin(one.topic, one.partition)) if one.start < one.end else one
                 for one in adopted
             )
-            self.pipeline.move(left, adopted, lambda wanted: inputs.read(wanted, self.config.input.batch_max))
-        self._write_line({}, left, adopted)
-        if any(one.start < one.end for one in adopted):
-            self.checkpoint()  # what was read for this may be as old as retention allows
+            self.pipeline.move(left, there, lambda wanted: inputs.read(wanted, self.config.input.batch_max))
+        return there
 
     def _publish(self, processed: Processed) -> None:
         for records in processed.outgoing:
