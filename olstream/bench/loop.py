@@ -10,7 +10,7 @@ from typing import Any, Final
 from olstream.bench import rivals
 from olstream.bench.bare import bare_loop
 from olstream.bench.load import Topics
-from olstream.bench.ours import Run, Stopwatch, Unwatched, configuration, our_loop
+from olstream.bench.ours import OnAndOff, Run, configuration, our_loop, watched
 from olstream.bench.part import Bench, Part, Row, percent, speed
 from olstream.bench.span import Span
 
@@ -22,23 +22,23 @@ GUARANTEES: Final = ("exactly_once", "at_least_once")
 def measure(bench: Bench) -> Part:
     bare: list[Span] = []
     ours: dict[str, list[Run]] = {guarantee: [] for guarantee in GUARANTEES}
-    unwatched: list[Run] = []
+    us: dict[bool, list[float]] = {True: [], False: []}  # of the loop's thread, with metrics and without
     with Topics(bench.kafka, f"{bench.prefix}-loop") as topics:
         record_bytes = topics.fill(bench.records)
         for i in range(bench.repetitions + 1):
             n = bench.records if i else min(bench.records, WARM_UP)
             span = bare_loop(configuration(topics, topics.group(f"bare-{i}"), Path("unused")), topics.bare, n)
             runs = {guarantee: _run(topics, f"{i}-{guarantee}", n, guarantee) for guarantee in GUARANTEES}
-            without = _run(topics, f"{i}-unwatched", n, GUARANTEES[0], Unwatched)
+            in_turn = _on_and_off(topics, f"{i}-on-and-off", n)
             told = f"bare {span.us:.2f}, olstream {runs['exactly_once'].span.us:.2f} us"
             bench.say(f"loop, {f'pair {i} of {bench.repetitions}' if i else 'warm-up'}: {told}")
             if i:
                 bare.append(span)
-                unwatched.append(without)
+                us = {on: us[on] + in_turn[on] for on in us}
                 for guarantee, run in runs.items():
                     ours[guarantee].append(run)
         part = _part(bench.records, record_bytes, bare, ours)
-        _add_unwatched(part, ours[GUARANTEES[0]], unwatched)
+        _add_metrics(part, us)
         count = min(bench.records, QUIX_MAX)
         for guarantee in ("exactly-once", "at-least-once"):
             arguments = [topics.kafka["bootstrap.servers"], topics.input, topics.bare, guarantee, count]
@@ -47,21 +47,28 @@ def measure(bench: Bench) -> Part:
     return part
 
 
-def _run(topics: Topics, name: str, n: int, guarantee: str, kind: type[Stopwatch] = Stopwatch) -> Run:
+def _run(topics: Topics, name: str, n: int, guarantee: str) -> Run:
     with tempfile.TemporaryDirectory(prefix="olstream-bench-") as state:
-        return our_loop(configuration(topics, topics.group(name), Path(state), guarantee=guarantee), n, kind)
+        return our_loop(configuration(topics, topics.group(name), Path(state), guarantee=guarantee), n)
 
 
-def _add_unwatched(part: Part, watched: list[Run], unwatched: list[Run]) -> None:
+def _on_and_off(topics: Topics, name: str, n: int) -> dict[bool, list[float]]:
+    with tempfile.TemporaryDirectory(prefix="olstream-bench-") as state:
+        config = configuration(topics, topics.group(name), Path(state))
+        return watched(config, lambda app, stop: OnAndOff(app, n, stop)).us
+
+
+def _add_metrics(part: Part, us: dict[bool, list[float]]) -> None:
     """What metrics cost, by CPU time: of a few percent the clock on the wall says nothing."""
-    pairs = [1.0 - without.span.cpu_us / run.span.cpu_us for run, without in zip(watched, unwatched, strict=True)]
-    cost = median(pairs)
-    part.rows.append(
-        Row("the same without metrics", _speed([run.span for run in unwatched]), f"metrics {percent(cost)}")
-    )
+    if not all(us.values()):
+        return
+    on, off = median(us[True]), median(us[False])
+    told = f"{on:.2f} us of CPU with metrics, {off:.2f} without"
+    part.rows.append(Row("the loop's thread, on and off in turn", told, f"metrics {percent(1.0 - off / on)}"))
     part.numbers["metrics"] = {
-        "cpu_us": [round(run.span.cpu_us, 3) for run in unwatched],
-        "share": [round(share, 4) for share in pairs],
+        "on_us": [round(one, 3) for one in us[True]],
+        "off_us": [round(one, 3) for one in us[False]],
+        "share": round(1.0 - off / on, 4),
     }
 
 

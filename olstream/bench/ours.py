@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,14 +95,37 @@ class Stopwatch(Watch):
         return {name: self.metrics.families.stages.at(name).value or 0.0 for name in STAGES}
 
 
-class Unwatched(Stopwatch):
-    """The same, and nothing is told to the metrics: what is left of the loop's time is what they cost."""
+class OnAndOff(Stopwatch):
+    """The same with metrics and without them in turn, from one commit to the next.
+
+    `us`: what the loop's thread computed for a record in each such stretch, with them and without. Other threads are
+    the client's, which has nothing to do with them.
+    """
+
+    def __init__(self, app: App, n: int, stop: Event) -> None:
+        super().__init__(app, n, stop)
+        self.us: dict[bool, list[float]] = {True: [], False: []}
+        self._is_on = True
+        self._since: tuple[int, float] | None = None
 
     def timed(self, stage: str, function: Callable[P, T]) -> Callable[P, T]:
-        return function
+        measured = super().timed(stage, function)
+
+        def either(*args: P.args, **kwargs: P.kwargs) -> T:
+            return (measured if self._is_on else function)(*args, **kwargs)
+
+        return either
 
     def tell(self, chunk: Chunk, done: Processed) -> None:
-        pass
+        if self._is_on:
+            super().tell(chunk, done)
+
+    def committed(self) -> None:
+        super().committed()
+        now = self._done, time.thread_time()
+        if self._since is not None and self._done > self._since[0]:
+            self.us[self._is_on].append((now[1] - self._since[1]) / (now[0] - self._since[0]) * 1e6)
+        self._since, self._is_on = now, not self._is_on
 
 
 def our_loop(config: Config, n: int, kind: type[Stopwatch] = Stopwatch) -> Run:
