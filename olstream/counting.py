@@ -32,10 +32,15 @@ WIDTHS, STEPS, MARGINS, MARGINS_AFTER = range(4)  # rows of what `fill_rows` fil
 
 @kernel
 def fill_rows(
-    edges: F64, counts: I64, sums: F64,
-    entries: I64, step: F64, updated: U8, margin: F64, margin_after: F64, measured: U8,
+    edges: F64, counts: I64, sums: F64, confusion: I64,
+    entries: I64, step: F64, updated: U8, margin: F64, margin_after: F64, measured: U8, truth: I64, predicted: I64,
 ) -> None:  # fmt: skip
-    """All histograms of a batch of rows at once: `edges` (4, n), `counts` (4, n + 1) and `sums` (4,) are added to."""
+    """All that is counted of a batch of rows at once.
+
+    `edges` (4, n); `counts` (4, n + 1), `sums` (4,) and `confusion` (c, c) are added to: measured rows by (label,
+    prediction), classes past the last of the table share it.
+    """
+    other = confusion.shape[0] - 1
     for row in range(entries.size):
         if entries[row] >= 0:
             sums[WIDTHS] += _count(edges[WIDTHS], counts[WIDTHS], float(entries[row]))
@@ -44,6 +49,8 @@ def fill_rows(
         if measured[row] != 0:
             sums[MARGINS] += _count(edges[MARGINS], counts[MARGINS], margin[row])
             sums[MARGINS_AFTER] += _count(edges[MARGINS_AFTER], counts[MARGINS_AFTER], margin_after[row])
+            if other >= 0 and truth[row] >= 0 and predicted[row] >= 0:
+                confusion[min(truth[row], other), min(predicted[row], other)] += 1
 
 
 @kernel
@@ -54,15 +61,6 @@ def fill_waits(edges: F64, counts: I64, times_ms: F64, now_s: float, earliest_ms
         if earliest_ms <= time_ms <= latest_ms:
             total += _count(edges, counts, max(now_s - time_ms / 1000.0, 0.0))
     return total
-
-
-@kernel
-def pair(measured: U8, truth: I64, predicted: I64, counts: I64) -> None:
-    """Measured rows by (label, prediction); classes past the last of the table share it."""
-    other = counts.shape[0] - 1
-    for row in range(measured.size):
-        if measured[row] != 0 and truth[row] >= 0 and predicted[row] >= 0:
-            counts[min(truth[row], other), min(predicted[row], other)] += 1
 
 
 @kernel

@@ -20,7 +20,7 @@ from prometheus_client.registry import CollectorRegistry
 from olstream import __version__
 from olstream.alarms import WARNING, Alarm
 from olstream.config import Config
-from olstream.counting import fill_rows, fill_waits, implausible, pair
+from olstream.counting import fill_rows, fill_waits, implausible
 from olstream.families import DISK_REASONS, KAFKA_CODES, OTHER, PRODUCE_REASONS, Families, confused, roles
 from olstream.health import Health
 from olstream.hindsight import Hindsight
@@ -87,11 +87,10 @@ class _Learner:
     def add(self, rows: Rows) -> None:
         """Count a batch, to be told later: once a batch, so nothing of it is kept and little is called."""
         fill_rows(
-            self._edges, self._counts, self._sums,
-            rows.entries, rows.step, rows.updated, rows.margin, rows.margin_after, rows.measured,
+            self._edges, self._counts, self._sums, self._confused,
+            rows.entries, rows.step, rows.updated, rows.margin, rows.margin_after, rows.measured, rows.truth,
+            rows.predicted,
         )  # fmt: skip
-        if self.confusion:
-            pair(rows.measured, rows.truth, rows.predicted, self._confused)
         self._batches.append(rows.counts)
 
     def tell(self) -> None:
@@ -165,10 +164,10 @@ class Metrics:
         implausible(np.zeros(1), YEAR_2000_MS, DAY_MS)
         fill_waits(np.zeros(1), np.zeros(2, np.int64), np.zeros(1), 0.0, YEAR_2000_MS, DAY_MS)
         none = np.zeros(0, np.int64)
-        pair(np.zeros(0, np.uint8), none, none, np.zeros((1, 1), np.int64))
+        nothing, bits = np.zeros(0), np.zeros(0, np.uint8)
         fill_rows(
-            np.zeros((4, 1)), np.zeros((4, 2), np.int64), np.zeros(4),
-            none, np.zeros(0), np.zeros(0, np.uint8), np.zeros(0), np.zeros(0), np.zeros(0, np.uint8),
+            np.zeros((4, 1)), np.zeros((4, 2), np.int64), np.zeros(4), np.zeros((0, 0), np.int64),
+            none, nothing, bits, nothing, nothing, bits, none, none,
         )  # fmt: skip
         for hindsight in self.hindsight.values():
             hindsight.warm_up()

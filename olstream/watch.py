@@ -40,6 +40,8 @@ class Watch:
         self._learnt = self._copied = self._saved = 0  # records: committed, of these in a copy, of these on disk
         self._since_commit = 0
         self._inner_s = 0.0
+        self._spent_s: dict[str, float] = {}  # by stage, not told yet
+        self._turns: list[tuple[int, float]] = []  # records and seconds, not told yet
 
     def timed(self, stage: str, function: Callable[P, T]) -> Callable[P, T]:
         """The same function, its time added to a stage, less that of stages inside it. For the loop's thread."""
@@ -52,7 +54,7 @@ class Watch:
                 return function(*args, **kwargs)
             finally:
                 spent_s = time.perf_counter() - start
-                self.metrics.stage(stage, spent_s - self._inner_s)
+                self._spent_s[stage] = self._spent_s.get(stage, 0.0) + spent_s - self._inner_s
                 self._inner_s = outer_s + spent_s
 
         return measured
@@ -62,9 +64,9 @@ class Watch:
     def processed(self, chunk: Chunk, done: Processed) -> None:
         metrics = self.metrics
         record_ms = metrics.consumed(chunk, done.event_times)
-        for reason, n in Counter(reject.reason for reject in done.rejects.values()).items():
-            metrics.rejected(chunk.topic, reason, n)
         if done.rejects:
+            for reason, n in Counter(reject.reason for reject in done.rejects.values()).items():
+                metrics.rejected(chunk.topic, reason, n)
             self._tell_rejects(chunk, done)
         if done.tombstones:
             metrics.tombstones(chunk.topic, done.tombstones)
@@ -87,12 +89,22 @@ class Watch:
         self.health.polled()
         self.metrics.standings(models)
         if n:
+            self._turns.append((n, seconds))
+        if not n or "checkpoint" in self._spent_s:
+            self.show()
+
+    def show(self) -> None:
+        """Show what has come together: few calls a batch, for each of them costs more than what it counts."""
+        self.metrics.tell()
+        turns, self._turns = self._turns, []
+        for n, seconds in turns:
             self.metrics.batch(n, seconds)
-        else:
-            self.metrics.tell()
+        spent_s, self._spent_s = self._spent_s, {}
+        for stage, seconds in spent_s.items():
+            self.metrics.stage(stage, seconds)
 
     def committed(self) -> None:
-        self.metrics.tell()
+        self.show()
         self._learnt += self._since_commit
         self._since_commit = 0
         self.metrics.uncheckpointed(self._learnt - self._saved)

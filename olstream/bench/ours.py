@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -16,6 +16,7 @@ from olstream.bench.span import Instant, Span
 from olstream.config import Config
 from olstream.families import STAGES
 from olstream.messages import Chunk
+from olstream.model import Model
 from olstream.pipeline import Processed
 from olstream.watch import Watch
 
@@ -119,6 +120,12 @@ class OnAndOff(Stopwatch):
     def tell(self, chunk: Chunk, done: Processed) -> None:
         if self._is_on:
             super().tell(chunk, done)
+
+    def turned(self, models: Iterable[Model], n: int, seconds: float) -> None:
+        if self._is_on or not n:
+            super().turned(models, n, seconds)
+        else:
+            self.health.polled()
 
     def committed(self) -> None:
         super().committed()
