@@ -166,7 +166,7 @@ class App:
         """One life as a member of the group, from an empty memory to told to stop, or Lost."""
         config, watch = self.config, self.watch
         with ExitStack() as stack:
-            told = Told(self._alive, self.metrics.committed, self.metrics.produce_failed)
+            told = Told(self._alive, self.watch.outcome, self.metrics.produce_failed)
             sink = sink_of(config, self.run_id, journal, self.errors, told)
             stack.callback(sink.close)
             recovered = self._recover(journal, sink)

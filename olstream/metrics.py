@@ -27,7 +27,7 @@ from olstream.hindsight import Hindsight
 from olstream.lag import Lag, Partition
 from olstream.learners import base
 from olstream.learners._jit import F64
-from olstream.messages import Chunk, Reason
+from olstream.messages import Reason
 from olstream.series import BUCKETS_MAX, BatchHistogram, Labels
 from olstream.standing import Board
 
@@ -201,18 +201,18 @@ class Metrics:
 
     # Input
 
-    def consumed(self, chunk: Chunk, ts_ms: Sequence[int | None] = ()) -> F64:
-        """Records of the live loop; `ts_ms`: the times that accepted messages gave themselves. The records' times."""
-        self.families.consumed.at(chunk.topic).add(len(chunk))
-        record_ms = _times(chunk.timestamps)
-        latest_ms = self.now() * 1000 + DAY_MS
-        strange, last_ms = implausible(record_ms, YEAR_2000_MS, latest_ms)
+    def consumed(self, topic: str, partition: int, record_ms: F64) -> None:
+        """Records of the live loop, by their times; nan = not known."""
+        self.families.consumed.at(topic).add(len(record_ms))
+        last_ms = self.said(topic, record_ms)
         if not math.isnan(last_ms):
-            self.behind.consumed((chunk.topic, chunk.partition), last_ms / 1000)
-        if ts_ms:
-            strange += implausible(_times(ts_ms), YEAR_2000_MS, latest_ms)[0]
-        self.families.implausible.at(chunk.topic).add(strange)
-        return record_ms
+            self.behind.consumed((topic, partition), last_ms / 1000)
+
+    def said(self, topic: str, times_ms: F64) -> float:
+        """Times of records, or that accepted messages gave themselves; the last that is plausible."""
+        strange, last_ms = implausible(times_ms, YEAR_2000_MS, self.now() * 1000 + DAY_MS)
+        self.families.implausible.at(topic).add(strange)
+        return last_ms
 
     def rejected(self, topic: str, reason: Reason, n: int = 1) -> None:
         self.families.rejected.at(topic, reason).add(n)
@@ -368,7 +368,8 @@ def _hindsight(config: Config) -> dict[str, Hindsight]:
     return found
 
 
-def _times(times_ms: Sequence[int | None]) -> F64:
+def as_array(times_ms: Sequence[int | None]) -> F64:
+    """nan for what is not known."""
     try:
         return np.array(times_ms, np.int64).astype(np.float64)  # twice as fast as by way of floats
     except TypeError:

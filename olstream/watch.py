@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
+import numpy as np
 import orjson
 
 from olstream.alarms import DRIFT
@@ -19,12 +20,14 @@ from olstream.checkpoint import Partition
 from olstream.health import Health
 from olstream.learners._jit import F64
 from olstream.messages import Chunk
-from olstream.metrics import Metrics
+from olstream.metrics import Metrics, as_array
 from olstream.model import Model
 from olstream.pipeline import Processed, Result
 from olstream.waiting import delay_of
 
 log = logging.getLogger(__name__)
+
+Times: TypeAlias = list[int | None]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -42,6 +45,9 @@ class Watch:
         self._inner_s = 0.0
         self._spent_s: dict[str, float] = {}  # by stage, not told yet
         self._turns: list[tuple[int, float]] = []  # records and seconds, not told yet
+        self._consumed: defaultdict[Partition, list[Times]] = defaultdict(list)  # of records, not told yet
+        self._said: defaultdict[str, list[Times]] = defaultdict(list)  # of messages that said it, by topic
+        self._predicted: defaultdict[str, list[Times]] = defaultdict(list)  # of records, by who predicted
 
     def timed(self, stage: str, function: Callable[P, T]) -> Callable[P, T]:
         """The same function, its time added to a stage, less that of stages inside it. For the loop's thread."""
@@ -63,7 +69,9 @@ class Watch:
 
     def processed(self, chunk: Chunk, done: Processed) -> None:
         metrics = self.metrics
-        record_ms = metrics.consumed(chunk, done.event_times)
+        self._consumed[chunk.topic, chunk.partition].append(chunk.timestamps)
+        if done.event_times:
+            self._said[chunk.topic].append(done.event_times)
         if done.rejects:
             for reason, n in Counter(reject.reason for reject in done.rejects.values()).items():
                 metrics.rejected(chunk.topic, reason, n)
@@ -81,7 +89,7 @@ class Watch:
             if result.rows.alarms or result.rows.answer:
                 self._tell_drift(chunk, result)
             if result.published:
-                metrics.produced(result.model.name, _times_answered(result, record_ms))
+                self._predicted[result.model.name].append(_times_answered(chunk, result))
         self._since_commit += len(chunk)
 
     def turned(self, models: Iterable[Model], n: int, seconds: float) -> None:
@@ -95,6 +103,22 @@ class Watch:
 
     def show(self) -> None:
         """Show what has come together: few calls a batch, for each of them costs more than what it counts."""
+        arrays: dict[int, F64] = {}  # most lists are told of twice
+
+        def joined(lists: list[Times]) -> F64:
+            for times in lists:
+                if id(times) not in arrays:
+                    arrays[id(times)] = as_array(times)
+            return np.concatenate([arrays[id(times)] for times in lists])
+
+        for (topic, partition), lists in self._consumed.items():
+            self.metrics.consumed(topic, partition, joined(lists))
+        for topic, lists in self._said.items():
+            self.metrics.said(topic, joined(lists))
+        for learner, lists in self._predicted.items():
+            self.metrics.produced(learner, joined(lists))
+        for shown in (self._consumed, self._said, self._predicted):
+            shown.clear()
         self.metrics.tell()
         turns, self._turns = self._turns, []
         for n, seconds in turns:
@@ -102,6 +126,11 @@ class Watch:
         spent_s, self._spent_s = self._spent_s, {}
         for stage, seconds in spent_s.items():
             self.metrics.stage(stage, seconds)
+
+    def outcome(self, outcome: str) -> None:
+        """How a transaction ended, and with it what was published."""
+        self.show()
+        self.metrics.committed(outcome)
 
     def committed(self) -> None:
         self.show()
@@ -201,12 +230,12 @@ class Watch:
             )
 
 
-def _times_answered(result: Result, record_ms: F64) -> F64:
+def _times_answered(chunk: Chunk, result: Result) -> Times:
     """The times of the records that a prediction answers."""
     refused = result.rows.rejects.keys() | result.late.keys()
-    if not refused and len(result.positions) == record_ms.size:
-        return record_ms
-    return record_ms[[position for i, position in enumerate(result.positions) if i not in refused]]
+    if not refused and len(result.positions) == len(chunk):
+        return chunk.timestamps
+    return [chunk.timestamps[position] for i, position in enumerate(result.positions) if i not in refused]
 
 
 def _place(chunk: Chunk, position: int) -> dict[str, object]:

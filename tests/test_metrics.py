@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from olstream.metrics import as_array
 from olstream.versus import SPANS, Versus
-from tests.page import NOW_S, THREE, Service, chunk, example, names
+from tests.page import NOW_S, THREE, Service, example, names
 
 # M4
 
@@ -56,7 +57,7 @@ def test_lag_is_absent_then_zero_on_an_empty_topic_then_what_is_left() -> None:
     unknown = lag()
     service.metrics.lag({("events", 0): (0, 0)})
     empty = lag()
-    service.metrics.consumed(chunk(int(NOW_S * 1000) - 5000))
+    service.metrics.consumed("events", 0, np.array([NOW_S * 1000 - 5000]))
     service.metrics.lag({("events", 0): (1, 3)})
     behind = lag()
     service.metrics.assigned([])
@@ -271,7 +272,8 @@ def test_implausible_times_are_counted_and_kept_out_of_latency_and_lag() -> None
     now_ms = int(NOW_S * 1000)
 
     strange = [0, 946_684_799_999, now_ms + day_ms + 1, -1]
-    service.metrics.consumed(chunk(*strange, None), ts_ms=[10**17, None, now_ms])
+    service.metrics.consumed("events", 0, as_array([*strange, None]))
+    service.metrics.said("events", as_array([10**17, None, now_ms]))
     service.metrics.produced("fraud", np.array([*strange, np.nan, now_ms + 50], np.float64))
     service.metrics.committed()
     service.metrics.lag({("events", 0): (5, 9)})

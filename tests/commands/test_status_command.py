@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -19,7 +20,7 @@ from olstream.config import Config
 from olstream.health import Health
 from olstream.io import http as served
 from olstream.io.http import HttpServer, serve
-from olstream.messages import Chunk, Example, Reason
+from olstream.messages import Example, Reason
 from olstream.metrics import Metrics
 from olstream.model import Model
 from tests.page import documents
@@ -43,7 +44,7 @@ def service(health: Health, monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpSer
     model = Model("fraud", config.learners["fraud"], config.monitor)
     model.predict_then_update([Example(features={"x": 1.0}, label=label) for label in (1, 1, 0, 1)])
     metrics.standings([model])
-    metrics.consumed(Chunk("events", 0, [0, 1], [None] * 2, [None] * 2, [b"{}"] * 2, [None] * 2))
+    metrics.consumed("events", 0, np.full(2, np.nan))
     metrics.rejected("events", Reason.BAD_JSON)
     server = serve(config, metrics, health)
     yield server

@@ -9,7 +9,7 @@ from prometheus_client.exposition import generate_latest
 
 from olstream.config import Config
 from olstream.health import Health
-from olstream.messages import Chunk, Example
+from olstream.messages import Example
 from olstream.metrics import Metrics
 from olstream.model import Model
 
@@ -36,7 +36,7 @@ class Service:
     def take(self, learner: str, *examples: Example) -> None:
         """One turn of the loop."""
         rows = self.models[learner].predict_then_update(list(examples))
-        self.metrics.consumed(chunk(*[int(self.now_s * 1000)] * len(examples)))
+        self.metrics.consumed("events", 0, np.full(len(examples), self.now_s * 1000))
         self.metrics.rows(learner, rows)
         self.metrics.tell()
         for reject in rows.rejects.values():
@@ -53,11 +53,6 @@ class Service:
         """{series: value} of our own metrics."""
         pairs = (line.rsplit(" ", 1) for line in self.page().splitlines() if line.startswith("olstream_"))
         return {series.removeprefix("olstream_"): float(value) for series, value in pairs}
-
-
-def chunk(*timestamps: int | None, topic: str = "events", partition: int = 0) -> Chunk:
-    n = len(timestamps)
-    return Chunk(topic, partition, list(range(n)), list(timestamps), [None] * n, [b"{}"] * n, [None] * n)
 
 
 def example(label: object = None, weight: float = 1.0, **features: float | str) -> Example:
