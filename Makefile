@@ -6,7 +6,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 KERNEL_TESTS := $(wildcard tests/learners tests/drift tests/test_evaluate*.py tests/test_history*.py tests/test_margins*.py tests/test_model*.py tests/test_vectorize*.py \
-	tests/test_scal*.py tests/test_decode*.py tests/test_digest*.py tests/test_api*.py tests/test_versus*.py)
+	tests/test_scal*.py tests/test_decode*.py tests/test_digest*.py tests/test_api*.py tests/test_versus*.py tests/test_late*.py tests/test_join*.py)
 
 # How many times `make chaos` hits, where a scenario hits again and again.
 N ?= 200
