@@ -287,7 +287,7 @@ def test_nothing_that_waits_grows_past_its_bounds() -> None:
 
     assert (len(model.waiting), evicted, model.tally.seen) == (most, n - most, n)
     assert max(sizes[1:]) < 1.1 * sizes[1]
-    assert max(held[1:]) < 1.1 * held[1]
+    assert max(held[2:]) < 1.1 * held[2]  # at first, what is settled once is still to come
 
 
 @every_kind

@@ -25,11 +25,11 @@ def test_the_examples_are_accepted(
     assert {line.split()[0] for line in lines} <= {"ok", "note", "warn"}
 
 
-def test_keys_that_do_nothing_yet_are_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "c.yaml").write_text("learners: {a: }\njoin: {ttl: 1h}\n")
+def test_keys_that_do_nothing_are_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "c.yaml").write_text("learners: {a: {multiclass: one_vs_rest}}\n")
 
     assert main(["check", str(tmp_path / "c.yaml"), "--offline"]) == 0
-    assert "warn  join: late labels are not joined in this version" in capsys.readouterr().out
+    assert "warn  learners.a.multiclass: the task is binary, so one_vs_rest has no effect" in capsys.readouterr().out
 
 
 def test_a_state_directory_that_cannot_be_written_is_warned_of(
