@@ -27,9 +27,6 @@ def _count(edges: F64, counts: I64, value: float) -> float:
     return value
 
 
-WIDTHS, STEPS, MARGINS, MARGINS_AFTER = range(4)  # rows of what `fill_rows` fills
-
-
 @kernel
 def fill_rows(
     edges: F64, counts: I64, sums: F64, confusion: I64,
@@ -37,18 +34,20 @@ def fill_rows(
 ) -> None:  # fmt: skip
     """All that is counted of a batch of rows at once.
 
-    `edges` (4, n); `counts` (4, n + 1), `sums` (4,) and `confusion` (c, c) are added to: measured rows by (label,
-    prediction), classes past the last of the table share it.
+    Histograms of widths, steps, margins and margins after, by `edges` (4, n): added to are `counts` (4, n + 1), `sums`
+    (4,), and `confusion` (c, c), measured rows by (label, prediction); classes past the last of the table share it.
     """
     other = confusion.shape[0] - 1
+    of_widths, of_steps, of_margins, of_margins_after = edges[0], edges[1], edges[2], edges[3]
+    widths, steps, margins, margins_after = counts[0], counts[1], counts[2], counts[3]
     for row in range(entries.size):
         if entries[row] >= 0:
-            sums[WIDTHS] += _count(edges[WIDTHS], counts[WIDTHS], float(entries[row]))
+            sums[0] += _count(of_widths, widths, float(entries[row]))
         if updated[row] != 0:
-            sums[STEPS] += _count(edges[STEPS], counts[STEPS], step[row])
+            sums[1] += _count(of_steps, steps, step[row])
         if measured[row] != 0:
-            sums[MARGINS] += _count(edges[MARGINS], counts[MARGINS], margin[row])
-            sums[MARGINS_AFTER] += _count(edges[MARGINS_AFTER], counts[MARGINS_AFTER], margin_after[row])
+            sums[2] += _count(of_margins, margins, margin[row])
+            sums[3] += _count(of_margins_after, margins_after, margin_after[row])
             if other >= 0 and truth[row] >= 0 and predicted[row] >= 0:
                 confusion[min(truth[row], other), min(predicted[row], other)] += 1
 

@@ -314,10 +314,12 @@ class Metrics:
 
     # Time and state
 
-    def batch(self, n: int, seconds: float) -> None:
-        """One turn of the loop that had records."""
-        self.families.batch_messages.at().observe(n)
-        self.families.batch_duration.at().observe(seconds)
+    def batches(self, turns: Sequence[tuple[int, float]]) -> None:
+        """Turns of the loop that had records: how many, and for how long."""
+        if turns:
+            records, seconds = np.array(turns, np.float64).T.copy()
+            self.families.batch_messages.at().observe_many(records)
+            self.families.batch_duration.at().observe_many(seconds)
 
     def stage(self, name: str, seconds: float) -> None:
         self.families.stages.at(name).add(max(0.0, seconds))

@@ -10,7 +10,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from typing import Any, ParamSpec, TypeAlias, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import orjson
@@ -27,8 +27,6 @@ from olstream.waiting import delay_of
 
 log = logging.getLogger(__name__)
 
-Times: TypeAlias = list[int | None]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -42,25 +40,28 @@ class Watch:
         self._on_answer = on_answer  # of a broker
         self._learnt = self._copied = self._saved = 0  # records: committed, of these in a copy, of these on disk
         self._since_commit = 0
+        self._has_copied = False
         self._inner_s = 0.0
-        self._spent_s: dict[str, float] = {}  # by stage, not told yet
+        self._spent_s: dict[str, list[float]] = {}  # by stage, in a list of one, not told yet
         self._turns: list[tuple[int, float]] = []  # records and seconds, not told yet
-        self._consumed: defaultdict[Partition, list[Times]] = defaultdict(list)  # of records, not told yet
-        self._said: defaultdict[str, list[Times]] = defaultdict(list)  # of messages that said it, by topic
-        self._predicted: defaultdict[str, list[Times]] = defaultdict(list)  # of records, by who predicted
+        # Times not told yet, as arrays: lists of so many numbers, kept till then, would cost the loop its warm memory.
+        self._consumed: defaultdict[Partition, list[F64]] = defaultdict(list)  # of records
+        self._said: defaultdict[str, list[F64]] = defaultdict(list)  # that messages gave themselves, by topic
+        self._predicted: defaultdict[str, list[F64]] = defaultdict(list)  # of records, by who predicted
 
     def timed(self, stage: str, function: Callable[P, T]) -> Callable[P, T]:
         """The same function, its time added to a stage, less that of stages inside it. For the loop's thread."""
+        clock, stage_s = time.perf_counter, self._spent_s.setdefault(stage, [0.0])
 
         @wraps(function)
         def measured(*args: P.args, **kwargs: P.kwargs) -> T:
             outer_s, self._inner_s = self._inner_s, 0.0
-            start = time.perf_counter()
+            start = clock()
             try:
                 return function(*args, **kwargs)
             finally:
-                spent_s = time.perf_counter() - start
-                self._spent_s[stage] = self._spent_s.get(stage, 0.0) + spent_s - self._inner_s
+                spent_s = clock() - start
+                stage_s[0] += spent_s - self._inner_s
                 self._inner_s = outer_s + spent_s
 
         return measured
@@ -69,9 +70,10 @@ class Watch:
 
     def processed(self, chunk: Chunk, done: Processed) -> None:
         metrics = self.metrics
-        self._consumed[chunk.topic, chunk.partition].append(chunk.timestamps)
+        record_ms = as_array(chunk.timestamps)
+        self._consumed[chunk.topic, chunk.partition].append(record_ms)
         if done.event_times:
-            self._said[chunk.topic].append(done.event_times)
+            self._said[chunk.topic].append(as_array(done.event_times))
         if done.rejects:
             for reason, n in Counter(reject.reason for reject in done.rejects.values()).items():
                 metrics.rejected(chunk.topic, reason, n)
@@ -89,7 +91,7 @@ class Watch:
             if result.rows.alarms or result.rows.answer:
                 self._tell_drift(chunk, result)
             if result.published:
-                self._predicted[result.model.name].append(_times_answered(chunk, result))
+                self._predicted[result.model.name].append(_times_answered(result, record_ms))
         self._since_commit += len(chunk)
 
     def turned(self, models: Iterable[Model], n: int, seconds: float) -> None:
@@ -98,34 +100,26 @@ class Watch:
         self.metrics.standings(models)
         if n:
             self._turns.append((n, seconds))
-        if not n or "checkpoint" in self._spent_s:
+        if not n or self._has_copied:
+            self._has_copied = False
             self.show()
 
     def show(self) -> None:
         """Show what has come together: few calls a batch, for each of them costs more than what it counts."""
-        arrays: dict[int, F64] = {}  # most lists are told of twice
-
-        def joined(lists: list[Times]) -> F64:
-            for times in lists:
-                if id(times) not in arrays:
-                    arrays[id(times)] = as_array(times)
-            return np.concatenate([arrays[id(times)] for times in lists])
-
-        for (topic, partition), lists in self._consumed.items():
-            self.metrics.consumed(topic, partition, joined(lists))
-        for topic, lists in self._said.items():
-            self.metrics.said(topic, joined(lists))
-        for learner, lists in self._predicted.items():
-            self.metrics.produced(learner, joined(lists))
+        for (topic, partition), times in self._consumed.items():
+            self.metrics.consumed(topic, partition, np.concatenate(times))
+        for topic, times in self._said.items():
+            self.metrics.said(topic, np.concatenate(times))
+        for learner, times in self._predicted.items():
+            self.metrics.produced(learner, np.concatenate(times))
         for shown in (self._consumed, self._said, self._predicted):
             shown.clear()
         self.metrics.tell()
-        turns, self._turns = self._turns, []
-        for n, seconds in turns:
-            self.metrics.batch(n, seconds)
-        spent_s, self._spent_s = self._spent_s, {}
-        for stage, seconds in spent_s.items():
-            self.metrics.stage(stage, seconds)
+        self.metrics.batches(self._turns)
+        self._turns.clear()
+        for stage, stage_s in self._spent_s.items():
+            self.metrics.stage(stage, stage_s[0])
+            stage_s[0] = 0.0
 
     def outcome(self, outcome: str) -> None:
         """How a transaction ended, and with it what was published."""
@@ -142,6 +136,7 @@ class Watch:
     def checkpoint_taken(self) -> None:
         """The copy that is written next has all that is committed."""
         self._copied = self._learnt
+        self._has_copied = True
 
     def checkpoint_written(self, seconds: float, size_bytes: int) -> None:
         """Told by its writer, beside the loop; a copy that does not come so far counts for nothing."""
@@ -230,12 +225,12 @@ class Watch:
             )
 
 
-def _times_answered(chunk: Chunk, result: Result) -> Times:
+def _times_answered(result: Result, record_ms: F64) -> F64:
     """The times of the records that a prediction answers."""
     refused = result.rows.rejects.keys() | result.late.keys()
-    if not refused and len(result.positions) == len(chunk):
-        return chunk.timestamps
-    return [chunk.timestamps[position] for i, position in enumerate(result.positions) if i not in refused]
+    if not refused and len(result.positions) == record_ms.size:
+        return record_ms
+    return record_ms[[position for i, position in enumerate(result.positions) if i not in refused]]
 
 
 def _place(chunk: Chunk, position: int) -> dict[str, object]:

@@ -216,7 +216,7 @@ def busy() -> Service:
         service.take(learner, example(label=label), example())
     service.metrics.assigned([("events", 0)])
     service.metrics.lag({("events", 0): (1, 3)})
-    service.metrics.batch(3, 0.01)
+    service.metrics.batches([(3, 0.01)])
     service.metrics.stage("learn", 0.005)
     service.metrics.rebalanced("assigned")
     service.metrics.checkpoint_written(0.05, 1234)

@@ -29,7 +29,7 @@ def measure(bench: Bench) -> Part:
             n = bench.records if i else min(bench.records, WARM_UP)
             span = bare_loop(configuration(topics, topics.group(f"bare-{i}"), Path("unused")), topics.bare, n)
             runs = {guarantee: _run(topics, f"{i}-{guarantee}", n, guarantee) for guarantee in GUARANTEES}
-            in_turn = _on_and_off(topics, f"{i}-on-and-off", n)
+            in_turn = _on_and_off(topics, f"{i}-on-and-off", n, begins_on=i % 2 == 1)
             told = f"bare {span.us:.2f}, olstream {runs['exactly_once'].span.us:.2f} us"
             bench.say(f"loop, {f'pair {i} of {bench.repetitions}' if i else 'warm-up'}: {told}")
             if i:
@@ -52,10 +52,10 @@ def _run(topics: Topics, name: str, n: int, guarantee: str) -> Run:
         return our_loop(configuration(topics, topics.group(name), Path(state), guarantee=guarantee), n)
 
 
-def _on_and_off(topics: Topics, name: str, n: int) -> dict[bool, list[float]]:
+def _on_and_off(topics: Topics, name: str, n: int, begins_on: bool) -> dict[bool, list[float]]:
     with tempfile.TemporaryDirectory(prefix="olstream-bench-") as state:
         config = configuration(topics, topics.group(name), Path(state))
-        return watched(config, lambda app, stop: OnAndOff(app, n, stop)).us
+        return watched(config, lambda app, stop: OnAndOff(app, n, stop, begins_on)).us
 
 
 def _add_metrics(part: Part, us: dict[bool, list[float]]) -> None:

@@ -97,16 +97,17 @@ class Stopwatch(Watch):
 
 
 class OnAndOff(Stopwatch):
-    """The same with metrics and without them in turn, from one commit to the next.
+    """The same with metrics and without them in turn, from one commit to the next. The last stretches of a run are
+    slower than others, so runs should begin with metrics and without them in turn too.
 
     `us`: what the loop's thread computed for a record in each such stretch, with them and without. Other threads are
     the client's, which has nothing to do with them.
     """
 
-    def __init__(self, app: App, n: int, stop: Event) -> None:
+    def __init__(self, app: App, n: int, stop: Event, begins_on: bool) -> None:
         super().__init__(app, n, stop)
         self.us: dict[bool, list[float]] = {True: [], False: []}
-        self._is_on = True
+        self._is_on = begins_on
         self._since: tuple[int, float] | None = None
 
     def timed(self, stage: str, function: Callable[P, T]) -> Callable[P, T]:

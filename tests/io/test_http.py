@@ -358,7 +358,7 @@ def test_many_scrapes_at_once_see_whole_pages(start: Start) -> None:
         while not running.is_set():
             for n in (1, 5, 0):
                 service.metrics.lag({("events", p): (0, p) for p in range(n)})
-                service.metrics.batch(10, 0.01)
+                service.metrics.batches([(10, 0.01)])
 
     writer = threading.Thread(target=churn)
     writer.start()
