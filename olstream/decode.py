@@ -77,10 +77,11 @@ def kept(example: Example) -> bytes:
 
 def by_name(example: Example) -> Example:
     """The same with features in the order of their names, as they are kept for a late label."""
-    features = example.features
-    if isinstance(features, FeaturesStruct):
-        features = dict(sorted(features.shape.plain(features).items()))
-    return Example(example.id, features, example.label, example.learner, example.weight, example.ts_ms)
+    if not isinstance(example.features, FeaturesStruct):
+        return example
+    told = plain(example)
+    told.features = dict(sorted(told.features.items()))
+    return told
 
 
 def _may_be_fast(interpreter: Interpreter) -> bool:

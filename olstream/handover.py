@@ -21,7 +21,7 @@ import msgspec
 from olstream.checkpoint import Partition
 from olstream.decode import kept
 from olstream.journal import Adopted, Range
-from olstream.messages import Chunk, Example
+from olstream.messages import Chunk, Example, time_of
 from olstream.model import Model
 from olstream.route import Route
 from olstream.waiting import NO_TIME, NOTHING, Early, Entry, Row, Waiting
@@ -157,7 +157,7 @@ def _halves(
             if example.label is not None and models[route.learner].refusal_of_label(example.label) is not None:
                 continue
             record_ms = chunk.timestamps[i]
-            time_ms = record_ms if example.ts_ms is None else example.ts_ms
+            time_ms = time_of(example.ts_ms, record_ms)
             key, names = str(example.id), (route.learner, *route.shadows)
             entry = _entry(example, route, record_ms, (one.topic, one.partition, chunk.offsets[i]), beside)
             yield _Half(NO_TIME if time_ms is None else time_ms, key, entry, names)

@@ -15,14 +15,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import orjson
 
 from olstream.admit import LARGEST
 from olstream.decode import kept, plain
-from olstream.messages import Chunk, Example, Reject
+from olstream.messages import Chunk, Example, Reject, time_of
 from olstream.model import Model
 from olstream.route import Route
 from olstream.waiting import Early, Row
@@ -52,6 +52,9 @@ class Joined:
     rejects: dict[int, Reject] = field(default_factory=dict)
     label_only: Counter[str] = field(default_factory=Counter)  # by learner
     unmatched: Counter[tuple[str, str]] = field(default_factory=Counter)  # by learner and reason
+
+
+NOTHING_JOINED: Final = Joined()  # of most chunks, and nobody writes there
 
 
 class Join:
@@ -158,7 +161,7 @@ class Join:
         if champion is None:
             self._without_features(i, example, route, key, time_ms)
         else:
-            self._late(i, example, key, champion)
+            self._late(i, example, key, champion, holding)
         if i not in self.done.rejects:
             for name in holding:
                 self.models[name].waiting.tick(self.chunk.topic, self.chunk.partition, time_ms)
@@ -177,8 +180,8 @@ class Join:
                 return row.champion
         return None
 
-    def _late(self, i: int, example: Example, key: str, champion: str) -> None:
-        rows = {name: row for name in self._holding(key) if isinstance(row := self.models[name].waiting.get(key), Row)}
+    def _late(self, i: int, example: Example, key: str, champion: str, holding: Iterable[str]) -> None:
+        rows = {name: row for name in holding if isinstance(row := self.models[name].waiting.get(key), Row)}
         rows = {name: row for name, row in rows.items() if row.champion == champion}
         late = {name: self._late_example(row, example) for name, row in rows.items()}
         if champion in late and self._refused(i, champion, late[champion]):
@@ -248,7 +251,7 @@ class Join:
         return self.chunk.topic, self.chunk.partition, self.chunk.offsets[i]
 
     def _time_ms(self, i: int, example: Example) -> int | None:
-        return self.chunk.timestamps[i] if example.ts_ms is None else example.ts_ms
+        return time_of(example.ts_ms, self.chunk.timestamps[i])
 
     def _tell_dropped(self) -> None:
         for name, model in self.models.items():

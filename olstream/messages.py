@@ -124,6 +124,11 @@ class Records:
     headers: Sequence[Headers | None] | None = None
 
 
+def time_of(own_ms: int | None, record_ms: int | None) -> int | None:
+    """When something happened: as its message says, else when its record was made; None where neither is known."""
+    return record_ms if own_ms is None else own_ms
+
+
 def label_text(label: object) -> str:
     """A class by its text, as messages are compared: 1, 1.0 and "1" are one class, true and "true" another."""
     if isinstance(label, bool):

@@ -18,7 +18,7 @@ from olstream.config import Config
 from olstream.decode import Decoder, by_name
 from olstream.encode import LONGEST_BYTES, Encoder, dead_letter, first_of, outcomes
 from olstream.handover import adopt, note_of
-from olstream.join import Beside, Join, Joined, Step
+from olstream.join import NOTHING_JOINED, Beside, Join, Joined, Step
 from olstream.journal import Adopted, Range
 from olstream.messages import Chunk, Example, Headers, Outgoing, Reason, Records, Reject, Tombstone
 from olstream.model import NO_ROWS, Model, Rows
@@ -58,7 +58,7 @@ class Processed:
     results: list[Result] = field(default_factory=list)
     rejects: dict[int, Reject] = field(default_factory=dict)
     tombstones: int = 0
-    joined: Joined = field(default_factory=Joined)
+    joined: Joined = field(default_factory=lambda: NOTHING_JOINED)
     event_times: list[int | None] = field(default_factory=list)  # the messages' own, where they have one
 
 

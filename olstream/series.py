@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import sys
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import product
 from threading import Lock
@@ -178,14 +177,13 @@ class Readings(Family):
 class BatchHistogram:
     """One histogram's series, filled a batch at a time."""
 
-    __slots__ = ("_bounds", "_counts", "_lock", "_sum", "bounds", "edges")
+    __slots__ = ("_counts", "_lock", "_sum", "bounds", "edges")
 
     def __init__(self, bounds: Sequence[float], lock: Lock) -> None:
         assert len(bounds) < BUCKETS_MAX and list(bounds) == sorted(set(bounds)), "few buckets, in order"
         self.bounds = tuple(bounds)
         # A margin that is 1 by construction comes out as 1.0000000000000002 as often as not.
         self.edges = np.asarray(bounds, np.float64) + np.abs(bounds) * 1e-9
-        self._bounds = self.edges.tolist()
         self._counts = np.zeros(len(bounds) + 1, np.int64)
         self._sum = 0.0
         self._lock = lock
@@ -206,11 +204,7 @@ class BatchHistogram:
                 self._sum = bounded(self._sum + total)
 
     def observe(self, value: float) -> None:
-        if math.isfinite(value):
-            place = bisect_left(self._bounds, value)
-            with self._lock:
-                self._counts[place] += 1
-                self._sum = bounded(self._sum + value)
+        self.observe_many(np.array([value], np.float64))
 
     def read(self) -> tuple[list[tuple[str, float]], float]:
         """[(upper bound, values at or below it)], and the sum."""

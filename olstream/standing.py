@@ -105,8 +105,8 @@ class Standing:
             detectors=model.alarms.readings(),
             history=tally.history.curves(tally.classify),
             confusion=tally.confusion.tolist(),
-            versus={champion: Compared.of(versus) for champion, versus in getattr(model, "versus", {}).items()},
-            pending=len(model.waiting) if hasattr(model, "waiting") else None,
+            versus={champion: Compared.of(versus) for champion, versus in model.versus.items()},
+            pending=len(model.waiting),
         )
 
 

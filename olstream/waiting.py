@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from olstream.checkpoint import Partition
-from olstream.messages import Label
+from olstream.messages import Label, time_of
 
 NO_TIME: Final = -(2**63)
 MEDIAN_OF: Final = 5
@@ -275,6 +275,5 @@ def delay_of(row: Row, label_ms: int | None, record_ms: int | None) -> int | Non
 
     None where one of them has none.
     """
-    begins_ms = row.record_ms if row.ts_ms is None else row.ts_ms
-    ends_ms = record_ms if label_ms is None else label_ms
+    begins_ms, ends_ms = time_of(row.ts_ms, row.record_ms), time_of(label_ms, record_ms)
     return None if begins_ms is None or ends_ms is None else ends_ms - begins_ms

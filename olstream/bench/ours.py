@@ -136,8 +136,8 @@ class OnAndOff(Stopwatch):
         self._since, self._is_on = now, not self._is_on
 
 
-def our_loop(config: Config, n: int, kind: type[Stopwatch] = Stopwatch) -> Run:
-    return watched(config, lambda app, stop: kind(app, n, stop)).run()
+def our_loop(config: Config, n: int) -> Run:
+    return watched(config, lambda app, stop: Stopwatch(app, n, stop)).run()
 
 
 def watched(config: Config, watch: Callable[[App, Event], WatchT]) -> WatchT:
