@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import threading
-from types import TracebackType
-from typing import Self
-
+from tests.kafka.beside import Beside
 from tests.kafka.service import Service
 
 AHEAD = 1500  # records between what is committed and what is in the topic
 
 
-class Feeder:
+class Feeder(Beside):
     """A thread that keeps `AHEAD` records waiting until all `values` are in the topic."""
 
     def __init__(self, service: Service, values: list[bytes]) -> None:
+        super().__init__()
         self._service, self._values = service, values
         self.committed = 0  # what the worker had committed when last seen
         self.fed = 0
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._feed, daemon=True)
 
-    def _feed(self) -> None:
+    def _work(self) -> None:
         while not self._ended.is_set():
             self.committed = self._service.committed()
             until = min(self.committed + AHEAD, len(self._values))
@@ -29,11 +25,3 @@ class Feeder:
                 self._service.topics.produce(self._service.input, self._values[self.fed : until])
                 self.fed = until
             self._ended.wait(0.005)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._ended.set()
-        self._thread.join()

@@ -10,16 +10,14 @@ import json
 import math
 import random
 import re
-import threading
 import time
 from collections.abc import Iterator
-from types import TracebackType
-from typing import Self
 
 import pytest
 
 from tests.deploy.boards import NOT_LIVE, alerts, filled, marks, queries, rules, selectors
 from tests.deploy.prometheus import Prometheus, promtool, tool
+from tests.kafka.beside import Beside
 from tests.kafka.service import Service as Running
 from tests.kafka.service import ServiceFactory
 from tests.kafka.topics import until
@@ -30,27 +28,26 @@ SWITCHED_AFTER = 3000  # rows measured before the concept turns round
 LATE_MAX = 40  # labels that are owed at once
 
 
-class Stream:
+class Stream(Beside):
     """A thread that feeds a steady stream. One record in a hundred is no JSON; `turn` reverses the concept.
 
     Some labels come in a message of their own, right after some other records.
     """
 
     def __init__(self, service: Running) -> None:
+        super().__init__()
         self._service = service
         self._random = random.Random(1)
         self._sign = 1.0
         self._late: list[dict[str, object]] = []
         self._ids = itertools.count()
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._feed, daemon=True)
 
     def turn(self) -> float:
         """The moment at which it turned."""
         self._sign = -self._sign
         return time.time()
 
-    def _feed(self) -> None:
+    def _work(self) -> None:
         while not self._ended.wait(0.05):
             records = [self._record() for _ in range(A_SECOND // 20)]
             self._service.topics.produce(self._service.input, records)
@@ -71,14 +68,6 @@ class Stream:
         if self._random.random() < 0.2:
             message = {"features": features, "label": score, "learner": "price"}
         return json.dumps(message).encode()
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._ended.set()
-        self._thread.join()
 
 
 def made(service: ServiceFactory) -> Running:

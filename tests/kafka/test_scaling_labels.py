@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import random
-import threading
 from collections import Counter
 from collections.abc import Callable
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
+from tests.kafka.beside import Beside
 from tests.kafka.service import ServiceFactory, Worker
 from tests.kafka.topics import Record, Topics, until
 
@@ -24,16 +23,15 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
 }
 
 
-class Stream:
+class Stream(Beside):
     """Features with a name of their own each, and later their labels in any order, partition by partition."""
 
     def __init__(self, bootstrap: str, features: str, labels: str) -> None:
+        super().__init__()
         self.topics, self.features, self.labels = Topics(bootstrap), features, labels
         self.random = random.Random(3)
         self.owed: list[int] = []
         self.n = 0
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._flows, daemon=True)
 
     def produce(self, n: int) -> None:
         """So many features more, and labels of half of all that are owed."""
@@ -55,17 +53,9 @@ class Stream:
         values = [(i, json.dumps({"id": i, **message}).encode()) for i, message in messages]
         self.topics.produce(topic, [Record(value, partition=i % PARTITIONS) for i, value in values])
 
-    def _flows(self) -> None:
+    def _work(self) -> None:
         while not self._ended.is_set():
             self.produce(20)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._ended.set()
-        self._thread.join()
 
 
 class Slots:

@@ -11,19 +11,13 @@ from olstream.config import Config
 from olstream.handover import Moved, Taken, read_note
 from olstream.loop import Loop
 from olstream.messages import Chunk
-from olstream.pipeline import Pipeline
 from olstream.ports import Lost
 from tests.fakes import (
     Crash,
-    FakeCheckpoints,
-    FakeClock,
-    FakeInputs,
     FakeSource,
-    FakeStore,
-    SilentWatch,
     World,
 )
-from tests.simulation.lives import recovery, sink_of
+from tests.simulation.lives import begun
 
 
 @dataclass
@@ -107,21 +101,7 @@ class Member:
         self.loop: Loop | None = None
 
     def start(self) -> Loop:
-        sink = sink_of(self.world, self.config)
-        start = recovery(self.world, self.config, sink)
-        recovered = start.recover()
-        return Loop(
-            self.config,
-            Pipeline(self.config, recovered.models, offsets=recovered.position.offsets),
-            recovered.position,
-            start.run_id,
-            GroupSource(self.world, self.random.randrange(1000), self.group),
-            sink,
-            FakeCheckpoints(self.config, FakeStore(self.world), recovered.facts),
-            FakeClock(),
-            SilentWatch(),  # type: ignore[arg-type]
-            lambda: FakeInputs(self.world),
-        )
+        return begun(self.world, self.config, lambda: GroupSource(self.world, self.random.randrange(1000), self.group))
 
     def step(self) -> None:
         """One turn, or the end of a life: the group keeps its place, or gives it to others."""

@@ -10,7 +10,7 @@ from olstream.config import Config
 from olstream.io.starts import begin
 from olstream.loop import Loop
 from olstream.pipeline import Pipeline
-from olstream.ports import Lost
+from olstream.ports import Lost, Source
 from olstream.recover import Recovered, Recovery
 from tests.fakes import (
     Crash,
@@ -48,31 +48,36 @@ def recovery(world: World, config: Config, sink: FakeSink, facts: Mapping[str, A
     )
 
 
-def live(
-    world: World, config: Config, seed: int = 0, source: Callable[[World, int], FakeSource] = FakeSource
-) -> dict[str, str]:
-    """One life of the process: recover, then work until the input is finished. The digests at its end."""
-    sink = sink_of(world, config)
-    start = recovery(world, config, sink)
+def begun(world: World, config: Config, source: Callable[[], Source], sink: FakeSink | None = None) -> Loop:
+    """A life that has recovered, and then joins with `source`. Recovery has a sink of its own where one is given."""
+    own = sink_of(world, config)
+    start = recovery(world, config, own)
     recovered = start.recover()
-    loop = Loop(
+    return Loop(
         config,
         Pipeline(config, recovered.models, offsets=recovered.position.offsets),
         recovered.position,
         start.run_id,
-        source(world, seed),
-        sink,
+        source(),
+        sink or own,
         FakeCheckpoints(config, FakeStore(world), recovered.facts),
         FakeClock(),
         SilentWatch(),  # type: ignore[arg-type]
         lambda: FakeInputs(world),
     )
+
+
+def live(
+    world: World, config: Config, seed: int = 0, source: Callable[[World, int], FakeSource] = FakeSource
+) -> dict[str, str]:
+    """One life of the process: recover, then work until the input is finished. The digests at its end."""
+    loop = begun(world, config, lambda: source(world, seed))
     while not is_done(world):
         loop.step()
     stop = Event()
     stop.set()
     loop.run(stop)
-    return digests(recovered.models)
+    return digests(loop.pipeline.models)
 
 
 def live_through(world: World, config: Config) -> dict[str, str]:

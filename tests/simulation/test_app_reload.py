@@ -11,11 +11,9 @@ import pytest
 from olstream.app import App
 from olstream.config import Config
 from olstream.errors import ConfigError
-from olstream.loop import Loop
-from olstream.pipeline import Pipeline
 from olstream.ports import Lost
-from tests.fakes import FakeCheckpoints, FakeClock, FakeInputs, FakeSink, FakeSource, FakeStore, SilentWatch
-from tests.simulation.lives import recovery, sink_of
+from tests.fakes import FakeCheckpoints, FakeSink, FakeSource, FakeStore
+from tests.simulation.lives import begun, recovery, sink_of
 from tests.simulation.test_crashes import config_of, world_of
 from tests.simulation.upkeep import verify
 
@@ -35,22 +33,10 @@ class Worker:
         self.file: Config | ConfigError = config(tmp_path)
         self.app = App(self.file, self._read)
         self.app.store.open()
-        start = recovery(self.world, self.app.config, sink_of(self.world, self.app.config))
-        recovered = start.recover()
         self.sink, self.source = FakeSink(self.world, 0), FakeSource(self.world, 0)
-        self.checkpoints = FakeCheckpoints(self.app.config, FakeStore(self.world), recovered.facts)
-        self.loop = Loop(
-            self.app.config,
-            Pipeline(self.app.config, recovered.models),
-            recovered.position,
-            start.run_id,
-            self.source,
-            self.sink,
-            self.checkpoints,
-            FakeClock(),
-            SilentWatch(),  # type: ignore[arg-type]
-            lambda: FakeInputs(self.world),
-        )
+        self.loop = begun(self.world, self.app.config, lambda: self.source, self.sink)
+        assert isinstance(self.loop.checkpoints, FakeCheckpoints)
+        self.checkpoints = self.loop.checkpoints
         while not self.loop.learnt:
             self.loop.step()
 

@@ -20,18 +20,14 @@ from olstream.recover import begun
 from olstream.relearn import under
 from tests.fakes import (
     Crash,
-    FakeCheckpoints,
-    FakeClock,
-    FakeInputs,
     FakeSource,
-    FakeStore,
-    SilentWatch,
     World,
     chunk_of,
     digests,
     ranges_learnt,
 )
-from tests.simulation.lives import recover, recovery, sink_of
+from tests.simulation.lives import begun as begin_life
+from tests.simulation.lives import recover
 from tests.simulation.test_crashes import by_topic, config_of, world_of
 from tests.simulation.upkeep import verify
 
@@ -98,22 +94,9 @@ def reload(loop: Loop, config: Config) -> None:
 
 def live(world: World, files: Mapping[int, Config], until: int = END) -> dict[str, str]:
     config = in_force(files, world.committed.get(AT, 0))
-    sink = sink_of(world, config)
-    start = recovery(world, config, sink)
-    recovered = start.recover()
-    source = InFives(world, 0)
-    loop = Loop(
-        config,
-        Pipeline(config, recovered.models, offsets=recovered.position.offsets),
-        recovered.position,
-        start.run_id,
-        source,
-        sink,
-        FakeCheckpoints(config, FakeStore(world), recovered.facts),
-        FakeClock(),
-        SilentWatch(),  # type: ignore[arg-type]
-        lambda: FakeInputs(world),
-    )
+    loop = begin_life(world, config, lambda: InFives(world, 0))
+    source = loop.source
+    assert isinstance(source, InFives)
     while source.next[AT] < until:
         loop.step()
         if (now := in_force(files, source.next[AT])) is not loop.config:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from confluent_kafka import Producer
 
+from tests.kafka.beside import Beside
 from tests.kafka.events import events
 from tests.kafka.topics import until
 
@@ -34,18 +34,17 @@ def values(seed: int) -> Iterator[bytes | None]:
         number += chunk
 
 
-class Flow:
+class Flow(Beside):
     """A thread that writes the stream, `rate` records a second round all partitions, until it is ended."""
 
     def __init__(self, bootstrap: str, topic: str, partitions: int, seed: int, rate: int) -> None:
+        super().__init__()
         self.topic, self.partitions, self.rate = topic, partitions, rate
         self.fed = 0
         self._values = values(seed)
         self._producer = Producer(
             {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0}
         )
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._feed, name="flow", daemon=True)
 
     def feed(self, n: int) -> None:
         """The next n records, now."""
@@ -62,19 +61,14 @@ class Flow:
     def flush(self) -> None:
         assert self._producer.flush(FLUSH_S) == 0, "the broker took not all of the stream"
 
-    def _feed(self) -> None:
+    def _work(self) -> None:
         start_s, before = time.monotonic(), self.fed
         while not self._ended.wait(TICK_S):
             due = before + int((time.monotonic() - start_s) * self.rate) - self.fed
             self.feed(min(due, self.rate))  # after a stall of ours no flood
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._ended.set()
-        self._thread.join()
+        super().__exit__(kind, error, at)
         if error is None:
             self.flush()
 
